@@ -1,4 +1,4 @@
-"""The contract of a method, with FedAvg's answers as defaults, and what a file with a method imports beside it.
+"""The contract of a method, with FedAvg as the default, and the other names that a file with a method imports.
 
 from fedbench.method import Batch, FederatedMethod, Problem, State, buffers_of
 """
@@ -24,31 +24,33 @@ __all__ = [
 class FederatedMethod:
     """A method: the server's state, one local step of a client, and how the server aggregates the results.
 
-    A subclass is a frozen dataclass; its fields are the hyper-parameters. The configuration gives a value to each of
-    them. Only fields that were added after runs had been stored have a default, the value that was built in before
+    A subclass is a frozen dataclass whose fields are the hyper-parameters; the configuration gives each field a value.
+    A field has a default only if it was added after runs had been stored: the value that was built in before
     (``fedbench.spec.LATE_PARAMS``). Tensors of a client state have a leading client axis K, tensors of the server
-    state have none. Steps are pure: they return a new state. Only batch-norm statistics and the tensors that a method
-    ``overwrites`` change in place. A client's state holds the numbers of the ``client`` and ``round``, [K] int64 each.
+    state have none. A client state also holds the numbers of the ``client`` and of the ``round``, [K] int64 each.
+    Steps are pure: they return a new state. Only batch-norm statistics and ``overwrites`` change in place.
 
     Attributes:
-        averaged: names that a synchronisation sends up, averages and sends down.
-        own: names each client keeps for itself between rounds.
-        broadcast: further names that the server sends down with ``averaged``.
-        uploaded: further names that clients send up with ``averaged``.
-        gathered: names of tensors that clients send and the server keeps unchanged, [K, n] or [K, n, ...], nan where an
-            entry is empty. ``server`` gets the participants' entries joined in their order, without nan and axis K, and
-            the number of entries of each participant as ``<name>_counts`` [K].
+        averaged: names of the tensors that clients send, the server averages, and the server sends back.
+        own: names of the tensors that each client keeps between rounds and does not send.
+        broadcast: names of further tensors that the server sends along with ``averaged``.
+        uploaded: names of further tensors that clients send along with ``averaged``.
+        gathered: names of tensors that clients send and the server does not average, [K, n] or [K, n, ...]; nan marks
+            an empty entry. ``server`` receives the entries of all participants joined in the participants' order,
+            without empty entries and without axis K, and each participant's number of entries as
+            ``<name>_counts`` [K].
         memory: the most floats that the server of a gathering method may hold besides the averaged tensors.
-        running: names of batch-norm statistics, averaged and counted apart.
-        overwrites: names that a step hands to ``problem.descend`` and does not read again, so that ``descend`` may
-            overwrite them. A subclass that defines ``step`` has to set it.
+        running: names of batch-norm statistics; they are averaged too, and their traffic is counted separately.
+        overwrites: names of the tensors that a step hands to ``problem.descend`` and does not read afterwards, so that
+            ``descend`` may overwrite them. A subclass that defines ``step`` has to set ``overwrites`` again.
         batches: independent mini-batches per local step.
-        task: the kind of task it works on: any task, if it takes the loss from ``problem.loss`` (``Task``), tasks with
-            labelled samples (``LabelledTask``), or tasks with nested draws (``ConditionalTask``).
+        task: the kind of task that the method works on: any task (``Task``) if the method takes its loss from
+            ``problem.loss``, tasks with labelled samples (``LabelledTask``), or tasks with nested draws
+            (``ConditionalTask``).
         partial: whether rounds may leave clients out.
-        binary: whether it works on two classes only, as methods that maximise an AUC do.
-        weighs: whether all its averages weigh clients as ``train.weights`` says: by :meth:`mean`, :func:`average` and
-            ``problem.share``. A subclass that defines ``server`` has to set it.
+        binary: whether the method works on two classes only, as methods that maximise an AUC do.
+        weighs: whether every average of the method weighs clients as ``train.weights`` says; :meth:`mean`,
+            :func:`average` and ``problem.share`` do. A subclass that defines ``server`` has to set ``weighs`` again.
     """
 
     averaged: ClassVar[tuple[str, ...]] = ("x",)
@@ -66,7 +68,7 @@ class FederatedMethod:
     weighs: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
-        """Take back ``overwrites`` from a step that may compare parameters, and ``weighs`` from a server's step."""
+        """Reset ``overwrites`` where a subclass defines ``step``, and ``weighs`` where it defines ``server``."""
         if "step" in vars(cls) and "overwrites" not in vars(cls):
             cls.overwrites = ()
         if "server" in vars(cls) and "weighs" not in vars(cls):
@@ -85,10 +87,11 @@ class FederatedMethod:
         return {}
 
     def before_training(self, problem: Problem, server: State) -> State:
-        """Prepare the server's state before round 0, e.g. from data of the clients; the method charges what they send.
+        """Prepare the server's state before round 0, e.g. from data of the clients.
 
-        Called once: a run that continues from a checkpoint has the result in its state. A tensor that grows later
-        is empty in the state that ``init`` returns.
+        The method charges the floats that clients send for it (``problem.charges``). Called once: a run that continues
+        from a checkpoint has the result in its state. A tensor that grows later is empty in the state that ``init``
+        returns.
         """
         return server
 
@@ -98,7 +101,7 @@ class FederatedMethod:
 
     @property
     def starts_from_data(self) -> bool:
-        """Whether :meth:`init_from_data` is the method's own, so that a first batch is drawn and counted."""
+        """Whether the method defines :meth:`init_from_data`; only then is a first batch drawn and counted."""
         return type(self).init_from_data is not FederatedMethod.init_from_data
 
     def begin(self, problem: Problem, state: State) -> State:
@@ -106,7 +109,10 @@ class FederatedMethod:
         return state
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        """Make one local step; ``decay`` multiplies the step sizes of clients. The new state holds ``loss`` [K]."""
+        """Make one local step; the new state holds ``loss`` [K].
+
+        ``decay`` multiplies the step sizes of clients; the server's step size does not decay.
+        """
         raise NotImplementedError
 
     def end(self, problem: Problem, state: State) -> State:
@@ -116,7 +122,10 @@ class FederatedMethod:
     def server(
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
     ) -> State:
-        """Aggregate. ``clients`` holds the participants' final states in their order; default: means."""
+        """Return the server's state after a round; the default takes the :meth:`mean` of everything that is averaged.
+
+        ``clients`` holds the final states of the participants, stacked in the order of ``participants``.
+        """
         return server | self.mean(clients)
 
     def new_stage(self, problem: Problem, server: State) -> State:
@@ -132,14 +141,14 @@ class FederatedMethod:
         return {}
 
     def traces(self, server: State) -> dict[str, Tensor]:
-        """Return the numbers that each evaluation records of every client, [N] each; they go to ``clients.csv``."""
+        """Return the numbers that each evaluation records for every client, [N] each, in ``clients.csv``."""
         return {}
 
     def mean(self, clients: State) -> State:
-        """Return the means of everything that is averaged, statistics included.
+        """Return the means of everything that is averaged, batch-norm statistics included.
 
-        All clients weigh the same in every method unless ``train.weights`` says otherwise, also where a paper weighs
-        them by their samples (FedAvg, FedNova, MOON, FedLC). The server's step size stays when the clients' decays.
+        Unless ``train.weights`` says otherwise, all clients weigh the same in every method, even where the paper weighs
+        clients by their samples (FedAvg, FedNova, MOON, FedLC).
         """
         names = [*self.averaged, *(name for name in self.running if name in clients)]
         return {name: average(clients, clients[name]) for name in names}
@@ -164,7 +173,7 @@ def check_step(method: FederatedMethod, before: State, after: Any) -> None:
     """Compare what a method's ``step`` returned with the state that it was given.
 
     Raises:
-        UserError: it is no state, or ``loss`` or an averaged tensor is missing or has another shape or type.
+        UserError: ``after`` is no dict, or ``loss`` or an averaged tensor is missing or has another shape or type.
     """
     label = f"{type(method).__module__}: step has to return"
     if not isinstance(after, dict):
@@ -180,6 +189,6 @@ def _described(value: Any) -> str:
 
 
 def one_of(method: str, key: str, value: str, known: tuple[str, ...]) -> None:
-    """Check a hyper-parameter that is one of a few words."""
+    """Raise UserError unless the ``value`` of the hyper-parameter ``key`` is one of the ``known`` words."""
     if value not in known:
         raise UserError(f"method {method!r}: {unknown(key, value, known)}")

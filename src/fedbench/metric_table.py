@@ -14,14 +14,14 @@ from fedbench.errors import unknown
 
 
 class Measure(BaseModel):
-    """One metric. A paper's YAML adds its own under ``measures:``."""
+    """One metric. A paper's YAML declares further metrics under ``measures:``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """Filled in by fedbench: its name in runs."""
     label: str
-    """Its name in tables."""
+    """The metric's name in tables."""
     better: Literal["higher", "lower"] = "higher"
     """Whether higher or lower values are better."""
     low: float = 0.0
@@ -29,11 +29,11 @@ class Measure(BaseModel):
     high: float = math.inf
     """The largest possible value."""
     matters: float = 0.0
-    """The smallest difference that matters; 0 where there is no general one."""
+    """The smallest difference that matters; 0 if there is no such difference in general."""
     unit: str = ""
-    """Its unit; empty for a pure number."""
+    """The unit; empty for a pure number."""
     decimals: int = 3
-    """Digits after the point where the paper prints none."""
+    """The number of decimals in cells without a published number; other cells have as many as the published number."""
 
     @property
     def sign(self) -> int:

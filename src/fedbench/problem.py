@@ -23,7 +23,7 @@ State = dict[str, Tensor]
 
 @dataclass
 class Charges:
-    """Costs of a method besides its averaged tensors and steps, summed over clients; the ledger collects them."""
+    """Costs of a method beyond its averaged tensors and local steps, summed over clients; the ledger collects them."""
 
     up: float = 0
     down: float = 0
@@ -38,7 +38,7 @@ class Charges:
 
 @dataclass(frozen=True)
 class Turn:
-    """The position of a round in the cycles; if clients do not take turns, each round is one cycle.
+    """The position of a round in its cycle; if clients do not take turns, each round is one cycle.
 
     Attributes:
         round: the round, from 0.
@@ -71,26 +71,28 @@ class Problem:
     Attributes:
         task: what is learned.
         net: the network.
-        prior: share of positives in the batches, of all samples or the clients' mean as the run says; nan unless there
-            are two classes.
+        prior: share of positives for min-max losses: of all drawn samples together, or the mean of the clients' shares
+            (``train.prior``); nan unless there are two classes.
         n_classes: number of classes (2 for a binary task).
         n_clients: number of clients, whether they take part or not.
-        weight_decay: added to gradients of the network's parameters, times the parameters.
+        weight_decay: this multiple of the network's parameters is added to their gradient.
         clip_norm: largest Euclidean norm of a client's gradient before weight decay, or None.
-        clip_value: largest absolute value of one of its entries, after that, or None.
+        clip_value: largest absolute value of a gradient's entry, after ``clip_norm`` and before weight decay, or None.
         draw: (client, n, label) -> a batch [1, n, ...] of up to n of that client's samples without replacement, for
-            steps that need more than a mini-batch. Each round and each label has another draw; the label may be left
-            out. The samples count as ``samples_forward``, like those of ``client_losses``.
+            steps that need more than a mini-batch. ``label``, a text that may be left out, names the purpose: each
+            round and each label has another draw. The samples count as ``samples_forward``, like those of
+            ``client_losses``.
         auxiliary: n -> a batch of up to n training samples of each class that the server holds, in class order.
-        client_losses: (w, buffers, time) -> mean cross-entropy of the parameters w [d] on every client's data, [N]: of
-            unchanged samples if ``time`` is None, else of samples augmented as in training, differently at each time.
+        client_losses: (w, buffers, time) -> mean cross-entropy of the parameters w [d] on every client's data, [N].
+            Samples are unchanged if ``time`` is None, else augmented as in training, anew at each time.
+        charges: costs that the method adds itself.
         batches: () -> number of mini-batches in an epoch of each client, [N].
         class_counts: () -> each client's training samples of each class, [N, C] of whole numbers.
         participants: round -> the clients that take part in it, ascending.
-        weights: each client's share of an average over all of them, [N] float64; None where all have the same.
+        weights: each client's share of an average over all clients, [N] float64; None where all clients have the same.
         cycle: the current round's position in its cycle.
-        seed: of the run.
-        period: local steps of a round; None where a round is passes over the clients' data.
+        seed: the run's seed.
+        period: local steps of a round; None where a round is one or several passes over the clients' data.
         overwrite: whether ``descend`` may overwrite its arguments, since nothing else needs them.
     """
 
@@ -116,17 +118,17 @@ class Problem:
     overwrite: bool = False
 
     def stream(self, purpose: str, *ids: int) -> np.random.Generator:
-        """Return the generator for draws of a method; the ids of rounds and clients give each draw another stream."""
+        """Return a generator for draws of a method: another stream for each purpose and for each round and client."""
         return random.stream(self.seed, f"method: {purpose}", *ids)
 
     def share(self, clients: Sequence[int]) -> float:
-        """Return the share that some clients have of an average over all."""
+        """Return the summed weight of ``clients`` in an average over all clients, in [0, 1]."""
         if self.weights is None:
             return len(clients) / self.n_clients
         return float(self.weights[[*clients]].sum())
 
     def scores(self, w: Tensor | Leaf, batch: Batch, buffers: Tensor | None) -> Tensor:
-        """Return training-mode outputs [K, B, C]; ``buffers`` are updated in place, ``None`` leaves no trace."""
+        """Return the network's training-mode outputs [K, B, C]; ``buffers`` change in place unless they are None."""
         return self.net.scores(w, batch.inputs, buffers)
 
     def loss(self, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
@@ -162,17 +164,17 @@ class Problem:
         """Make a step of gradient descent, with heavy-ball momentum where ``m`` is given.
 
         That is ``m <- momentum m + gradient``, ``x <- x - rate m``. Where ``overwrite`` allows it, x and m change in
-        place, each part of the network by its gradient: which saves a vector in the processor's cache.
+        place, one part of the network after the other, so that the processor's cache holds one vector less.
 
         Args:
             loss: each client's loss [K] at given parameters.
             x: parameters [K, d].
             rate: step size.
             m: momentum [K, d].
-            momentum: its factor.
+            momentum: the factor of ``m``, in [0, 1).
 
         Returns:
-            The losses [K] before the step, the new x and, where it was given, the new m.
+            The losses [K] before the step, the new x and, if ``m`` was given, the new m.
         """
         if self.overwrite and len(x) == 1 and not self.regularises:
             return self._descend_in_place(loss, x, rate, m, momentum)
@@ -198,11 +200,11 @@ class Problem:
 
     @property
     def regularises(self) -> bool:
-        """Whether gradients are clipped or decay the weights."""
+        """Whether gradients are clipped or get weight decay."""
         return self.clip_norm is not None or self.clip_value is not None or bool(self.weight_decay)
 
     def regularised(self, gradient: Tensor, w: Tensor) -> Tensor:
-        """Clip a gradient [K, d] to the bound on its norm or entries and add weight decay."""
+        """Clip a gradient [K, d] by its norm, then by its entries, and add weight decay at parameters ``w`` [K, d]."""
         if self.clip_norm is not None:
             norm = gradient.norm(dim=1, keepdim=True)
             gradient = gradient * (self.clip_norm / (norm + 1e-6)).clamp(max=1)

@@ -1,4 +1,4 @@
-"""The contract of a task: its batches, its loss and its metrics; and the names that a file with a task imports.
+"""The contract of a task: its batches, its loss and its metrics; and the other names that a file with a task imports.
 
 from fedbench.task import Batch, LabelledTask, Leaf, Model, Net, Part
 """
@@ -39,7 +39,7 @@ class Rounds(Protocol):
     """The batches of one round of several clients, stacked; :class:`fedbench.data.round_batches.Work` is one.
 
     Attributes:
-        steps: local steps of the client with the most.
+        steps: local steps of the client that makes the most.
         samples: number of samples drawn by all clients together.
         unequal: whether some clients have fewer steps.
         steps_of_each: each client's steps, [K].
@@ -63,7 +63,7 @@ class Part:
 
     Attributes:
         name: ``test`` or ``val``.
-        inputs: [n, ...] as stored, on the device or, if they do not fit, in their file; ``Model.outputs`` and
+        inputs: [n, ...] as stored, on the device or, if they do not fit there, in their file; ``Model.outputs`` and
             ``ClientData.prepare`` take both.
         labels: [n] int64.
     """
@@ -75,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Model:
-    """A model to measure: parameters ``w`` [d] of a network, its running statistics, the data it was trained on."""
+    """A model to measure: a network's parameters ``w`` [d], its running statistics, and the data of its training."""
 
     net: Net
     w: Tensor
@@ -86,7 +86,7 @@ class Model:
         """Return the evaluation-mode outputs [n, C] for stored inputs [n, ...]; equal samples have equal outputs.
 
         Raises:
-            FloatingPointError: an output is not finite, as the parameters are finite but too large.
+            FloatingPointError: an output is not finite, because the parameters are finite but too large.
         """
         statistics = None if self.buffers is None else self.buffers[None]
         parts = []
@@ -107,10 +107,10 @@ class Task:
     """A learning task. A subclass is a frozen dataclass; its fields are its options, with values in the configuration.
 
     Attributes:
-        kind: a description of its batches, in words.
-        measures: names of the metrics of a part of the data; runs record them as ``test_<name>``. They are declared in
-            :mod:`fedbench.metric_table`, or under ``measures:`` in a paper's YAML.
-        spread: whether each client's own model is measured too before the last averaging.
+        kind: a description of the task's batches, in words.
+        measures: names of all metrics that the task can measure; runs record them as ``test_<name>``. A metric is
+            declared in :mod:`fedbench.metric_table`, or under ``measures:`` in a paper's YAML.
+        spread: whether each client's own model is also measured, before the last averaging.
     """
 
     kind: ClassVar[str] = "batches of its own"
@@ -129,7 +129,7 @@ class Task:
         """Refuse data or a network that do not fit, before anything is trained.
 
         Raises:
-            UserError: they do not fit; the message says what to change.
+            UserError: the data or the network do not fit; the message says what to change.
         """
 
     def prior(self, data: ClientData) -> float:
@@ -137,15 +137,15 @@ class Task:
         return data.prior
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
-        """Collect the batches of several clients for one round; ``purpose`` names the stream they are drawn by."""
+        """Collect the batches of several clients for one round; ``purpose`` names the random stream of the draws."""
         return data.work(clients, round_index, purpose)
 
     def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Rounds:
-        """Draw one batch of each client apart from its rounds, for methods that start from data: a single step."""
+        """Draw one batch of each client before its rounds, as a single step, for methods that start from data."""
         return data.first(clients, purpose)
 
     def shape(self, data: ClientData, client: int) -> tuple[int, ...]:
-        """Return a shape; the batches of clients with equal shapes can be stacked without padding."""
+        """Return the shape of a client's batches; batches of equal shape are stacked without padding."""
         return data.shape(client)
 
     def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
@@ -157,15 +157,15 @@ class Task:
         raise NotImplementedError
 
     def scores(self, model: Model, part: Part) -> np.ndarray | None:
-        """Return the scores [n, C] of a part's samples, from which its metrics are computed: the predictions.
+        """Return the scores [n, C] of a part's samples, from which its metrics are computed; predictions store them.
 
-        None, the default, if the metrics are not computed from a score for each sample.
+        The default, None, says that the metrics are not computed from scores of samples.
         """
         return None
 
 
 class LabelledTask(Task):
-    """A task whose batches are samples with labels (:class:`Batch`), to which the network gives scores.
+    """A task whose batches are samples with labels (:class:`Batch`); the network gives each sample its scores.
 
     Methods that compute their loss from scores and labels need such a task.
     """
@@ -174,9 +174,9 @@ class LabelledTask(Task):
 
 
 class Conditional(NamedTuple):
-    """A nested draw: outer samples xi, and inner samples eta drawn given xi.
+    """A nested draw: b outer samples xi, and m inner samples eta drawn given xi.
 
-    ``outer`` inputs are [K, b, ...]; ``inner`` inputs [K, b, m, ...], or [K, m, ...] where all xi share them.
+    ``outer`` inputs are [K, b, ...]; ``inner`` inputs are [K, b, m, ...], or [K, m, ...] if all xi share them.
     """
 
     outer: Batch
@@ -201,9 +201,9 @@ class ConditionalTask(Task):
         raise NotImplementedError
 
     def penalty(self, net: Net, w: Tensor | Leaf) -> Tensor | float:
-        """Return what is added to each client's loss, [K] or 0."""
+        """Return the regulariser r(w) that is added to each client's loss, [K] or 0."""
         return 0.0
 
     def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
-        """Return the plug-in loss: f at the mean over the inner samples drawn."""
+        """Return each client's plug-in loss [K]: f at the mean over the drawn inner samples, plus the penalty."""
         return self.outer(net, self.inner(net, w, batch, buffers), batch, buffers) + self.penalty(net, w)

@@ -1,4 +1,4 @@
-"""Checks that every method, task and dataset has to pass; for tests of your own ones, here or in another package."""
+"""Checks that every method, task and dataset has to pass, for the tests of your own, here or in another package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ CONV: dict[str, Any] = {"name": "resnet20", "options": {"blocks": 1}}
 
 
 def toy(sizes: Sequence[int] = (24, 32, 40), n_classes: int = 2, side: int = 8) -> Arrays:
-    """Make noisy images, one client per entry of ``sizes``; the first row of an image tells its class."""
+    """Make noisy images [n, 1, side, side] and 100 test images; the first row of an image shows its class.
+
+    Client k has ``sizes[k]`` images.
+    """
     rng = np.random.default_rng(0)
     n = sum(sizes)
     y = rng.permutation(np.arange(n + 100) % n_classes)
@@ -43,16 +46,16 @@ def simulation(
     method: str, params: Mapping[str, Any], arrays: Arrays | None = None, how: Execution = DEFAULT,
     network: Mapping[str, Any] | None = None, task: Mapping[str, Any] | None = None, **train: Any,
 ) -> Simulation:  # fmt: skip
-    """Set up a short run of a method on the CPU; its ``run()`` trains it, its ``server`` is then the final state.
+    """Set up a short run of a method on the CPU: ``run()`` trains, and ``server`` is then the server's final state.
 
     Args:
-        method: its name.
-        params: its hyper-parameters.
-        arrays: the data; :func:`toy` unless given.
-        how: how it is executed.
-        network: name and options; an MLP with one small hidden layer unless given.
-        task: name and options; classification unless given.
-        train: changes of the training, which is 6 rounds of 4 steps on batches of 8.
+        method: the method's name.
+        params: the method's hyper-parameters.
+        arrays: the data; default: :func:`toy`.
+        how: how the run is executed, such as how many clients are stacked.
+        network: name and options of the network; default: an MLP with one hidden layer of 8 units.
+        task: name and options of the task; default: classification.
+        train: changes to ``train``, which is 6 rounds of 4 steps on batches of 8; None removes a key.
     """
     arrays = arrays or toy()
     given = {"rounds": 6, "period": 4, "batch_size": 8, "evaluations": 2, **train}
@@ -69,11 +72,12 @@ def simulation(
 
 
 def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> None:
-    """Hold a method against the contract: it fails with a sentence that says which rule is broken.
+    """Check that a method keeps the rules of :class:`fedbench.method.FederatedMethod`.
 
     Raises:
-        AssertionError: a run is not repeatable, depends on how many clients are stacked, does not survive a stop,
-            loses batch-norm statistics, or breaks when clients are unequal or take turns.
+        AssertionError: the model does not move or diverges, a run is not repeatable, depends on how many clients are
+            stacked, does not survive a stop, loses batch-norm statistics, or breaks when clients are unequal or take
+            turns. The message says which rule is broken.
     """
 
     def run(how: Execution = DEFAULT, **train: Any) -> Simulation:
@@ -109,19 +113,19 @@ def check_task(
     lr: float = 0.05,
     **train: Any,
 ) -> None:
-    """Hold a task against the contract, with FedAvg as its method: it fails with a sentence that names the rule.
+    """Check that a task keeps the rules of :class:`fedbench.task.Task`, with FedAvg as the method.
 
     Args:
-        name: the task's.
-        options: the task's.
-        arrays: data that fit it; :func:`toy` unless given.
-        network: name and options of a network that fits; an MLP unless given.
+        name: the task's name.
+        options: the task's options.
+        arrays: data that fit the task; default: :func:`toy`.
+        network: name and options of a network that fits the task; default: a small MLP.
         lr: FedAvg's step size.
-        train: changes of the training, as in :func:`simulation`.
+        train: changes to ``train``, as in :func:`simulation`.
 
     Raises:
-        AssertionError: a run is not repeatable, depends on how many clients are stacked, does not survive a stop, or
-            measures something else than the task says.
+        AssertionError: a run diverges, is not repeatable, depends on how many clients are stacked, does not survive a
+            stop, or records other metrics than the task declares. The message says which rule is broken.
     """
     task = {"name": name, "options": dict(options)}
 
@@ -139,7 +143,7 @@ def check_task(
 
 
 def _check_measures(name: str, run: Simulation) -> None:
-    """Check that a task measures what it says."""
+    """Check that a task records the metrics that it declares."""
     said = set(run.problem.task.measures)
     promised = set(run.problem.task.measured(run.data.n_classes, run.spec.train))
     outcome = run.run()
@@ -156,14 +160,14 @@ def _check_repeatable(run: Callable[[], Simulation], end: State, rule: str) -> N
 
 
 def _check_stacking(run: Callable[[Execution], Simulation], rule: str) -> None:
-    """Compare clients one by one with all stacked, in double precision."""
+    """Compare a run that computes clients one by one with one that stacks them, in double precision."""
     with _double_precision():
         one_by_one, stacked = (_trained(run(Execution(chunk=chunk))) for chunk in (1, None))
     _same(one_by_one, stacked, 1e-6, rule)
 
 
 def _check_stop(run: Callable[[Execution], Simulation], rule: str) -> None:
-    """Compare a run that is stopped in its fourth round and goes on with one that is not."""
+    """Compare a run that is stopped in its fourth round and resumed with a run that is not stopped."""
     with tempfile.TemporaryDirectory() as folder:
         how = Execution(checkpoint=Path(folder, "checkpoint.pt"), checkpoint_seconds=0)
         with contextlib.suppress(InterruptedError):
@@ -173,11 +177,17 @@ def _check_stop(run: Callable[[Execution], Simulation], rule: str) -> None:
 
 
 def check_dataset(name: str, data_dir: Path, mirror: str | None = None) -> None:
-    """Prepare a dataset twice, hold it against the contract, and train two rounds on it.
+    """Prepare a dataset twice, check what was prepared, and train FedAvg with two clients on it.
+
+    Args:
+        name: the dataset's name.
+        data_dir: folder for raw files and prepared arrays.
+        mirror: a folder or an address that is asked for raw files before their official source.
 
     Raises:
-        UserError: what it prepares does not fit what it says about itself.
-        AssertionError: preparing is not repeatable, or a class has no sample in one of the parts.
+        UserError: the prepared arrays do not fit what the dataset declares about itself.
+        AssertionError: preparing is not repeatable, a class has no sample in the training or the test part, inputs are
+            100 or larger, or training diverges.
     """
     prepare(name, data_dir, mirror)
     first = read_summary(name, data_dir)
@@ -224,7 +234,7 @@ def _double_precision() -> Iterator[None]:
 
 
 def _as_precise(arrays: Arrays) -> Arrays:
-    """Return arrays whose inputs, unless they are bytes, are as precise as networks are built now."""
+    """Return arrays whose inputs, unless they are bytes, have torch's default precision."""
     precision = str(torch.get_default_dtype()).removeprefix("torch.")
 
     def as_precise(x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Federated methods, one file each; every file defines the class ``Method``."""
+"""Federated methods, one file each, which defines the class ``Method``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def make_method(name: str, params: Mapping[str, Any]) -> FederatedMethod:
     """Build the method in ``algorithms/<name>.py`` from its hyper-parameters.
 
     Raises:
-        UserError: unknown method, or hyper-parameters that are missing, misspelt of a wrong kind or out of range.
+        UserError: unknown method, or hyper-parameters that are missing, misspelt, of a wrong kind or out of range.
     """
     method = registry.find(sys.modules[__name__], "method", name, "Method")
     return registry.filled(method, FederatedMethod, f"method {name!r}", "hyper-parameter", params)

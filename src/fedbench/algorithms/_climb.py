@@ -1,4 +1,4 @@
-"""CLIMB (Shen, Cervino, Hassani, Ribeiro, ICLR 2022): client weights from dual variables, over any base solver."""
+"""CLIMB (Shen, Cervino, Hassani, Ribeiro, ICLR 2022): dual variables weigh the clients of a base solver."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Climb(Base):
         primal: n_p rounds of the base solver, client i's change of the model weighted by w_i
         dual:   lambda_i <- clip(lambda_i + eta_D (f_i - f - eps), 0, dual_max)
 
-    f_i is client i's mean cross-entropy at the new model; the server sees losses and nothing else of the data. Mixed in
-    before a base solver, whose server step then averages weighted changes.
+    f_i is client i's mean cross-entropy at the new model; clients send the server f_i and nothing else of their data.
+    The class is mixed in before a base solver, whose server step then averages weighted changes.
 
     Attributes:
         dual_lr: step size of the dual variables lambda, eta_D.
         tolerance: how far a client's loss may exceed the mean loss, eps.
-        dual_scale: ``paper`` takes the constants and losses as they are. ``code``, after the authors' program: a
-            client's loss is the sum over the mini-batches of its epoch (here their number times the mean, where an
-            incomplete one counts by its samples), and the step is eta_D / N.
-        dual_losses: the losses f_i are those of the images as they are (``clean``), or as training sees them
-            (``augmented``), changed anew at each dual step. The paper says neither; the authors' program has the latter
-            on CIFAR (shenzebang/Federated-Learning-Pytorch c841a4d, utils/general_utils.py 80-98). Without
-            ``train.augment`` both are the same.
+        dual_scale: ``paper`` takes eta_D and f_i as above. ``code`` follows the authors' program: f_i is the sum over
+            the mini-batches of an epoch (here their number times the mean, where an incomplete mini-batch counts by
+            its samples), and the step size is eta_D / N.
+        dual_losses: the images on which f_i is computed: unchanged (``clean``), or augmented as in training, anew at
+            each dual step (``augmented``). The paper says neither; the authors' program augments on CIFAR
+            (shenzebang/Federated-Learning-Pytorch c841a4d, utils/general_utils.py 80-98). Without ``train.augment``
+            both are the same.
         dual_every: rounds between dual steps, n_p.
-        dual_max: upper end of the box of lambda.
+        dual_max: upper bound of lambda.
     """
 
     dual_lr: NotNegative
@@ -97,8 +97,8 @@ class Climb(Base):
         return (duals + step * (losses - losses.mean() - self.tolerance)).clamp(0, self.dual_max)
 
     def report(self, server: State) -> dict[str, float]:
-        """Return, for each evaluation, the duals' mean and maximum, how many lie at their bound, and how many client
-        weights are negative. Where duals lie at the bound, it decides and not the constraint.
+        """Return the mean and the maximum of the duals, the number of duals at the upper bound, and the number of
+        negative client weights. For a dual at its bound, the bound decides and not the constraint.
         """
         duals = server["duals"]
         return {
@@ -109,7 +109,7 @@ class Climb(Base):
         }
 
     def traces(self, server: State) -> dict[str, Tensor]:
-        """Return what an evaluation records about each client, [N] each."""
+        """Return the dual and the loss f_i of every client, [N] each."""
         return {"dual": server["duals"], "loss": server["client_losses"]}
 
 

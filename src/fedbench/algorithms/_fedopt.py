@@ -1,4 +1,4 @@
-"""What FedAdam and FedYogi share (Reddi et al., ICLR 2021, Algorithm 2): an adaptive step of the server."""
+"""The base of FedAdam and FedYogi (Reddi et al., ICLR 2021, Algorithm 2): an adaptive step of the server."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fedbench.ranges import Memory, NotNegative, Positive
 
 @dataclass(frozen=True)
 class FedOpt(fedavg.Method):
-    """FedAvg's local steps; with D the mean change of the participants' models the server makes the step
+    """Clients make FedAvg's local steps. With D the mean change of the participants' models, the server makes the step
 
         m <- beta1 m + (1 - beta1) D,      v <- second(v, D^2),      x <- x + server_lr m / (sqrt(v) + tau),
 
-    m starting at 0 and v at tau^2, without bias correction. Moments stay on the server.
+    from m = 0 and v = tau^2, without bias correction. The moments m and v stay on the server.
 
     Attributes:
         lr: local step size.

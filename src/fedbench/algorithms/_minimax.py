@@ -1,4 +1,4 @@
-"""What the AUC methods share: the min-max loss at x = (w, a, b) and its dual variable alpha."""
+"""The base of the min-max AUC methods: the gradient of the loss at x = (w, a, b) and the dual variable alpha."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MinimaxGradient(NamedTuple):
 
 
 def as_scores(outputs: Tensor, score: str) -> Tensor:
-    """Turn outputs [K, B, 1] into scores [K, B]: in (0, 1) with ``sigmoid``, the logit itself with ``logit``."""
+    """Turn outputs [K, B, 1] into scores [K, B]: in (0, 1) with ``sigmoid``, the logits with ``logit``."""
     outputs = outputs.squeeze(-1)
     return outputs.sigmoid() if score == "sigmoid" else outputs
 
@@ -36,20 +36,22 @@ def as_scores(outputs: Tensor, score: str) -> Tensor:
 class Minimax(FederatedMethod):
     """A method on the min-max loss F(w, a, b, alpha) of :mod:`fedbench.objectives.auc_minimax`.
 
-    The program of CODASCA (main_codasca_cifar.py 73, 106-119) and LibAUC (losses/auc.py 215, 261) write alpha where F
-    has 1 + alpha, start it at 0, and keep it in [0, 999] after each step (134; optimizers/pesg.py 344, pdsca.py 256).
-    In F that is -1 for ``alpha_start`` and ``alpha_least``: at first scores are only drawn to a and b, which start at 0
-    there too, and the coupling of scores and labels grows. CODA's program has F itself, alpha from 0 (main.py 122).
+    Two programs, CODASCA's (main_codasca_cifar.py 73, 106-119) and LibAUC (losses/auc.py 215, 261), write alpha where F
+    has 1 + alpha. They start their alpha at 0 and keep it in [0, 999] after each step (134; optimizers/pesg.py 344,
+    pdsca.py 256). In F, this is ``alpha_start`` = ``alpha_least`` = -1: at first the loss only draws scores to a and b,
+    which start at 0, and the coupling of scores and labels grows with alpha. CODA's program has F itself and starts
+    alpha at 0 (main.py 122).
 
     Attributes:
-        score: the loss takes ``sigmoid`` scores or the ``logit`` itself.
-        dual_step: the direction of alpha. ``batch`` is the batch gradient of F (the papers); ``running_means`` is
-            2 (b - a - alpha), the population gradient divided by p(1-p) with a and b in place of the mean scores, as in
-            the program of CODASCA: much better conditioned when positives are rare.
+        score: the scores of the loss: ``sigmoid`` of the logit, or the ``logit``.
+        dual_step: the direction of alpha. ``batch`` is the batch gradient of F (the papers). ``running_means`` is
+            2 (b - a - alpha), the population gradient divided by p(1-p), with a and b in place of the mean scores (the
+            program of CODASCA); it is much better conditioned if positives are rare.
         alpha_start: the first alpha, in [-1, 0].
-        alpha_least: alpha is never below it after a local step or a restart; null for no bound.
-        a_b: ``free``: gradients in w alone are clipped and decay, as the papers say neither. ``decay``: a and b decay,
-            too (main_codasca_cifar.py 124-130). ``clip``: they are clipped, too (LibAUC 4a471cf, optimizers/pesg.py).
+        alpha_least: lower bound of alpha after each local step and restart; null for no bound.
+        a_b: whether weight decay and clipping also apply to a and b; the papers do not say. ``free``: to w alone.
+            ``decay``: weight decay to a and b, too (main_codasca_cifar.py 124-130). ``clip``: both to a and b, too
+            (LibAUC 4a471cf, optimizers/pesg.py).
     """
 
     score: str
@@ -67,7 +69,7 @@ class Minimax(FederatedMethod):
 
     @property
     def name(self) -> str:
-        """The method's name: that of its file."""
+        """The method's name, which is the name of its file."""
         return type(self).__module__.rpartition(".")[2]
 
     def start_at(self, w: Tensor) -> tuple[Tensor, Tensor]:
@@ -75,13 +77,13 @@ class Minimax(FederatedMethod):
         return torch.cat([w, w.new_zeros(2)]), w.new_full((), self.alpha_start)
 
     def bounded(self, alpha: Tensor) -> Tensor:
-        """Return alpha, nowhere below ``alpha_least``."""
+        """Return alpha, raised to ``alpha_least`` where it is below."""
         return alpha if self.alpha_least is None else alpha.clamp(min=self.alpha_least)
 
     def minimax_gradient(
         self, problem: Problem, x: Tensor, alpha: Tensor, batch: Batch, buffers: Tensor | None
     ) -> MinimaxGradient:
-        """Differentiate F at x [K, d+2] and alpha [K] on one batch; the gradient in x is clipped and decays."""
+        """Differentiate F at x [K, d+2] and alpha [K] on one batch; the gradient in x is clipped, with weight decay."""
         d = problem.net.d
         leaf = problem.net.leaf(x[:, :d])
         a, b, dual = (part.detach().requires_grad_() for part in (x[:, d], x[:, d + 1], alpha))

@@ -1,4 +1,4 @@
-"""Ratio loss (Wang et al., AAAI 2021): cross-entropy weighted by class, over any solver whose ``loss`` it replaces."""
+"""Ratio loss (Wang et al., AAAI 2021): cross-entropy weighted by class, in place of a base solver's ``loss``."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ FORMS = ("climb", "wang")
 
 
 class RatioLoss(Base):
-    """Class weights ``ratio_alpha + ratio_beta R_c``, renewed by the server at the averaged model.
+    """Cross-entropy with class weights ``ratio_alpha + ratio_beta R_c``; the server computes R at the averaged model.
 
-    The first ones are those of the initial model. Mixed in before a base solver.
+    The first weights are computed at the initial model. The class is mixed in before a base solver.
 
     Attributes:
         form: ``climb``, as in climb's program: R is a mean of ratios over the class's own output, and a batch's loss
-            is divided by the sum of its weights. ``wang``, as in the program of Wang et al.: R is a ratio of sums over
-            the weights that a class's update dominates, and the loss is a plain mean. That program takes updates of
-            local training; here it is one gradient in both.
+            is divided by the sum of its class weights. ``wang``, as in the program of Wang et al.: R is a ratio of sums
+            over the network weights whose update the class dominates, and a batch's loss is a plain mean. That program
+            takes the updates of local training; here both forms take one gradient.
         n_aux: samples of each class in the server's auxiliary set.
         ratio_alpha: constant part of a class weight.
-        ratio_beta: weight of the gradient ratio; 0 with ratio_alpha = 1 gives the base solver.
-        ratio_max: largest ratio.
-        ratio_undefined: ratio of a class that has none, because its denominator is zero.
-        dominance: how near to the largest update of a weight, as a share, no other may come; used by ``wang`` alone.
+        ratio_beta: factor of the ratio R; 0 with ratio_alpha = 1 gives the base solver.
+        ratio_max: upper bound of R.
+        ratio_undefined: R of a class whose denominator is zero.
+        dominance: with ``wang``: a class owns a network weight if its update is the largest there and every other
+            class's update is at most this share of it.
     """
 
     form: str
@@ -73,14 +74,14 @@ class RatioLoss(Base):
     def server(
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
     ) -> State:
-        """Average, then renew the class weights when it is time."""
+        """Average, then compute new class weights if they are due."""
         server = super().server(problem, server, clients, participants, round_index)
         if not self.due(round_index):
             return server
         return server | {"class_weights": self._weights(problem, server["x"], buffers_of(server))}
 
     def due(self, round_index: int) -> bool:
-        """Return whether the weights are renewed after this round."""
+        """Return whether new class weights are computed after this round."""
         return True
 
     def _weights(self, problem: Problem, w: Tensor, buffers: Tensor | None) -> Tensor:

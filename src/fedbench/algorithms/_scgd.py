@@ -1,4 +1,4 @@
-"""What Local-SCGD and Local-SCGDM have in common: a running estimate of the inner value."""
+"""The base of Local-SCGD and Local-SCGDM: a running estimate of the inner value."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ STATES = ("own", "shared")
 
 
 class Scgd(FederatedMethod):
-    """Compositional steps, from a first one on B samples, at an inner state s [p] that the server averages with x:
+    """Compositional steps with an inner state s [p], which the server averages together with x:
 
         u_i <- (1 - beta_in) s + beta_in g_i(x),      s <- mean_i u_i,      G = mean_i grad g_i(x)^T grad f_i(u_i)
 
     g_i is the mean over the inner samples of outer sample i. The methods were made for an inner value that does not
-    depend on the outer sample. Where it does, ``own`` lets each outer sample mix its own value into s; ``shared``
-    evaluates every f_i at the one new s. beta_in = 1 with ``own`` is the plug-in gradient of FCSG. A batch without
-    outer samples, as of a client that has no positives, leaves s as it is.
-
-    How G becomes a direction is the method's.
+    depend on the outer sample. If it does depend (``state``), ``own`` mixes each outer sample's inner value into s and
+    evaluates f_i at the result u_i; ``shared`` evaluates every f_i at the new s. beta_in = 1 with ``own`` is the
+    plug-in gradient of FCSG. A batch without outer samples, as of a client without positives, leaves s unchanged. The
+    first step is made on B samples. A subclass says how G becomes a direction.
 
     Attributes:
         lr: step size.
         beta_in: weight of the newest inner value, in (0, 1].
-        state: ``own`` or ``shared``.
+        state: the point of f_i: ``own`` (u_i) or ``shared`` (the new s).
     """
 
     lr: NotNegative
@@ -43,7 +42,7 @@ class Scgd(FederatedMethod):
         one_of("local_scgd", "state", self.state, STATES)
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start without an inner value: the first comes from data."""
+        """Start with s = 0; :meth:`init_from_data` computes the first inner value."""
         return {"x": w, "s": w.new_zeros(self._task(problem).inner_size(problem.net))}
 
     def compositional(
@@ -68,17 +67,17 @@ class Scgd(FederatedMethod):
         return gradient, new, losses
 
     def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
-        """Make a step on the first samples, whose inner value starts s."""
+        """Make a step on the first samples, whose inner value becomes s."""
         gradient, s, _ = self.compositional(problem, state, state["x"], batches[0], 1.0)
         return state | self.moved(state, gradient, 1.0, first=True) | {"s": s}
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        """Renew s, take the gradient, move."""
+        """Update s, compute the gradient there, and move."""
         gradient, s, loss = self.compositional(problem, state, state["x"], batches[0], self.beta_in)
         return state | self.moved(state, gradient, decay) | {"s": s, "loss": loss}
 
     def moved(self, state: State, gradient: Tensor, decay: float, first: bool = False) -> State:
-        """Return what a gradient [K, d] changes: x, and the direction where there is one."""
+        """Return the new x [K, d], and the new direction if the method has one, given a gradient [K, d]."""
         raise NotImplementedError
 
     def _task(self, problem: Problem) -> ConditionalTask:

@@ -1,4 +1,4 @@
-"""Amplified FedAvg (Wang and Ji, NeurIPS 2022): what a window of rounds has moved is multiplied at its end."""
+"""Amplified FedAvg (Wang and Ji, NeurIPS 2022): at the end of a window of rounds, the model's change is multiplied."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fedbench.ranges import Amplification, Positive
 
 @dataclass(frozen=True)
 class Method(fedavg.Method):
-    """Rounds as in FedAvg. After the last round of a cycle, with x_0 the model it began with,
+    """Rounds as in FedAvg. A window is a cycle; after its last round, with x_0 the model at its beginning,
 
         x <- x_0 + kappa (x - x_0).
 
-    Running statistics are not amplified: a variance could become negative.
+    Batch-norm statistics are not amplified: a variance could become negative.
 
     Attributes:
-        kappa: how much a cycle's movement is amplified, 1 or more; 1 is FedAvg.
+        kappa: factor of a cycle's change, 1 or more; 1 is FedAvg.
     """
 
     lr: Positive
@@ -31,7 +31,7 @@ class Method(fedavg.Method):
     weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Remember where the first window begins."""
+        """Remember the model at the beginning of the first cycle."""
         return {"x": w, "start": w}
 
     def server(
@@ -42,7 +42,7 @@ class Method(fedavg.Method):
 
 
 def amplified(problem: Problem, server: State, kappa: float) -> State:
-    """Amplify x at the end of a cycle, where the next window starts; exactly x with ``kappa`` 1."""
+    """Amplify x at the end of a cycle, and remember it for the next cycle; with ``kappa`` 1 it is exactly x."""
     if not problem.cycle.ends:
         return server
     x = torch.lerp(server["start"], server["x"], kappa)

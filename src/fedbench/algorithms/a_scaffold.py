@@ -1,4 +1,4 @@
-"""Amplified SCAFFOLD (Crawshaw and Liu, NeurIPS 2024): control variates that are renewed once a window of rounds."""
+"""Amplified SCAFFOLD (Crawshaw and Liu, NeurIPS 2024): control variates change once in a window of rounds."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from fedbench.ranges import Amplification, Positive
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """Local steps ``x_k <- x_k - lr (grad CE(x_k) - c_k + c)``; the server averages x_k. After a cycle's last round
+    """Local steps ``x_k <- x_k - lr (grad CE(x_k) - c_k + c)``; the server averages x_k. A window is a cycle; after its
+    last round
 
         x <- x_0 + kappa (x - x_0),    c_k <- g_k,    c <- c + sum_k (g_k - old c_k) / N
 
-    with x_0 the model the cycle began with, and g_k the mean of client k's gradients in it (without correction; k only
-    where it took part, be it once or more often). Until the first cycle is over c = c_k = 0: that is A-FedAvg.
+    with x_0 the model at the beginning of the cycle, and g_k the mean of client k's uncorrected gradients in the cycle;
+    c_k changes and k enters the sum only if k took part at least once. During the first cycle c = c_k = 0, as in
+    A-FedAvg.
 
-    A client renews its c_k when it takes part again: it is away when the cycle ends. It sends what g_k changed with
-    each model, so that the server's sum is complete when the cycle is.
+    Clients are away when a cycle ends, so a client changes its c_k when it next takes part. With each model it sends
+    how g_k has changed, so that the server's sum is complete at the end of the cycle.
 
     Attributes:
         lr: local step size.
-        kappa: how much a cycle's movement is amplified, 1 or more.
+        kappa: factor of a cycle's change, 1 or more.
     """
 
     lr: Positive
@@ -40,7 +42,7 @@ class Method(FederatedMethod):
     weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start with zero control variates; ``pending`` is what the running cycle will change c by."""
+        """Start with zero control variates; ``pending`` is the change of c at the end of the running cycle."""
         return {"x": w, "start": w, "c": torch.zeros_like(w), "pending": torch.zeros_like(w)}
 
     def init_own(self, problem: Problem, server: State) -> State:
@@ -49,7 +51,7 @@ class Method(FederatedMethod):
         return {"c_own": zero, "seen": zero, "steps": nothing, "cycle": nothing}
 
     def begin(self, problem: Problem, state: State) -> State:
-        """Renew the control variate if the cycle that its gradients are of is over; ``sum`` is of this round."""
+        """Change the control variate if the cycle of its gradients is over; ``sum`` adds up this round's gradients."""
         over = state["cycle"] < problem.cycle.number
         renew = (over & (state["steps"] > 0))[:, None]
         return state | {
@@ -71,7 +73,7 @@ class Method(FederatedMethod):
         return state | counted | {"x": moved, "loss": loss}
 
     def end(self, problem: Problem, state: State) -> State:
-        """Take the round's gradients into the mean of the cycle's, and say what that changes."""
+        """Add the round's gradients to the cycle's mean, and compute by how much the mean changes."""
         before, steps = state["steps"], state["steps"] + state["round_steps"]
         share = (before / steps).to(state["sum"].dtype)[:, None]
         seen = share * state["seen"] + state["sum"] / steps[:, None]
@@ -81,7 +83,7 @@ class Method(FederatedMethod):
     def server(
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
     ) -> State:
-        """Average; at the end of a cycle amplify and renew the global control variate."""
+        """Average; at the end of a cycle amplify and change the global control variate."""
         change = clients["c_change"]
         if problem.weights is not None:
             change = change * (problem.n_clients * problem.weights[participants]).to(change)[:, None]

@@ -19,14 +19,14 @@ ANCHORS = ("local", "averaged")
 class Method(Pending):
     """``u_{t+1} <- G(x_t) + (1 - beta) (u_t - G(x_{t-1}))``, both gradients on the same samples; beta = 1 is FCSG.
 
-    At a synchronisation x_t is made from the mean of the clients' models. As printed, x_{t-1} is then the client's own
-    model before the mean: the correction G(x_t) - G(x_{t-1}) holds the client's whole drift. With ``averaged`` it is
-    the mean, so that the two points are one step apart, as they are everywhere else.
+    After a synchronisation, x_t comes from the mean of the clients' models. As published, x_{t-1} is then the client's
+    own model before the mean, so that the correction G(x_t) - G(x_{t-1}) contains the client's whole drift. With
+    ``averaged``, x_{t-1} is the mean, so that the two points are one step apart, as in all other steps.
 
     Attributes:
         lr: step size.
         beta: weight of the newest gradient, in (0, 1].
-        anchor: ``local``, x_{t-1} as printed, or ``averaged``.
+        anchor: x_{t-1} after a synchronisation: ``local``, as published, or ``averaged``.
     """
 
     lr: NotNegative
@@ -44,11 +44,11 @@ class Method(Pending):
         return {"x_old": server["x"]}
 
     def begin(self, problem: Problem, state: State) -> State:
-        """Begin a round with the client's own x_{t-1} or with the mean."""
+        """Set x_{t-1} of the first step to the mean, unless the client's own is kept."""
         return state | {"x_old": state["x"]} if self.anchor == "averaged" else state
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        """Move, draw, renew; then x_t is the next step's x_{t-1}."""
+        """Move, then compute the next direction; x_t becomes the next step's x_{t-1}."""
         new = super().step(problem, state, batches, decay)
         return new | {"x_old": new["x"]}
 

@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba, ICLR 2015) on each client, models averaged; with one client plain Adam."""
+"""Adam (Kingma and Ba, ICLR 2015) on each client; the server averages the models. With one client it is plain Adam."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from fedbench.ranges import Memory, Positive
 
 @dataclass(frozen=True)
 class Method(fedavg.Method):
-    """With g the gradient, t the client's steps so far and the sums m, v that it keeps for itself,
+    """With g the gradient, t the number of the client's steps so far, and moments m and v that stay on the client,
 
         m <- beta_1 m + (1 - beta_1) g,     v <- beta_2 v + (1 - beta_2) g^2,
         x <- x - lr m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon).
 
     Attributes:
         lr: step size.
-        beta_1: memory of the mean, in [0, 1).
-        beta_2: memory of the squares, in [0, 1).
-        epsilon: added to the root.
+        beta_1: decay of the first moment, in [0, 1).
+        beta_2: decay of the second moment, in [0, 1).
+        epsilon: added to the root, above 0.
     """
 
     lr: Positive
@@ -35,7 +35,7 @@ class Method(fedavg.Method):
     own: ClassVar[tuple[str, ...]] = ("m", "v", "t")
 
     def init_own(self, problem: Problem, server: State) -> State:
-        """Start with empty sums."""
+        """Start with zero moments."""
         zero = torch.zeros_like(server["x"])
         return {"m": zero, "v": zero, "t": zero.new_zeros(())}
 
@@ -51,5 +51,5 @@ class Method(fedavg.Method):
 
     @staticmethod
     def _left(beta: float, t: Tensor) -> Tensor:
-        """Return 1 - beta^t, what the sums have of the whole after t steps: [K, 1]."""
+        """Return 1 - beta^t, by which a moment is divided to correct its bias, [K, 1]."""
         return (1 - beta**t)[:, None]

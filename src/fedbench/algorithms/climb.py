@@ -11,7 +11,7 @@ from fedbench.ranges import Count, NotNegative
 
 @dataclass(frozen=True)
 class Method(Climb, fedavg.Method):
-    """CLIMB with FedAvg as its solver, the paper's choice; dual_lr = 0 gives FedAvg. See :class:`Climb`."""
+    """CLIMB with FedAvg as the base solver, the paper's choice; dual_lr = 0 gives FedAvg. See :class:`Climb`."""
 
     dual_lr: NotNegative
     tolerance: NotNegative

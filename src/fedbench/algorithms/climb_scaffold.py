@@ -15,11 +15,11 @@ from fedbench.ranges import Count, NotNegative
 
 @dataclass(frozen=True)
 class Method(Climb, scaffold.Method):
-    """CLIMB with SCAFFOLD as its solver; dual_lr = 0 gives SCAFFOLD. See :class:`Climb`.
+    """CLIMB with SCAFFOLD as the base solver; dual_lr = 0 gives SCAFFOLD. See :class:`Climb`.
 
-    The global variate is the weighted mean of the clients', mean(w_i c_i). With the plain mean, corrected steps point
-    along the unweighted gradient whatever the weights, and the constraints have no effect. The server therefore keeps
-    the variates it receives; nothing more is sent.
+    The global control variate is the weighted mean of the clients' variates, mean(w_i c_i). With the plain mean,
+    corrected steps would point along the unweighted gradient whatever the weights, and the constraints would have no
+    effect. For the weighted mean the server keeps the variates that it receives; clients send nothing more.
     """
 
     dual_lr: NotNegative
@@ -37,7 +37,7 @@ class Method(Climb, scaffold.Method):
     def server(
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
     ) -> State:
-        """Let CLIMB aggregate, then renew the weighted global variate."""
+        """Let CLIMB aggregate, then compute the weighted global variate."""
         place = torch.tensor(participants, device=server["x"].device)
         variates = server["variates"].index_copy(0, place, clients["c_own"])
         plain = server | {"c": server["c_mean"]}

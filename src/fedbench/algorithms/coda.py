@@ -21,18 +21,19 @@ STARTS = ("last", "average")
 
 @dataclass(frozen=True)
 class Method(coda_plus.Method):
-    """Steps as in CODA+. At a stage's end (each step-size decay) the anchor moves to x, and alpha restarts as mean
-    score of negatives minus mean score of positives on one larger batch per client, sums and counts pooled, those of a
-    client times its weight in averages.
+    """Steps as in CODA+. At the end of a stage (each step-size decay) the anchor moves to x, and alpha restarts as the
+    mean score of negatives minus the mean score of positives. The means are over one larger batch of every client
+    together; a client's samples count by the client's weight in averages.
 
     Attributes:
-        restart_samples: samples of each client in the dual restart; 0 leaves alpha as it is (CODA+).
-        ascent: ``each_step``: alpha ascends in each step (the paper). ``stage``: it is constant within a stage, since
-            the authors' program (ZhishuaiGuo/DistributedAUC 30f052a, imagenet/main.py 63-64) binds a local name in
-            place of ascending, and restarts before the first stage, too, on 3^s ``restart_samples`` before stage s =
-            1, 2, ...: there 3^s batches (165-197).
-        stage_start: where a stage's x and anchor begin: the ``last`` averaged model, or the ``average`` of the averaged
-            models of the stage before (main.py 148-152; 333-339 sum a machine's local iterates, and of w alone).
+        restart_samples: samples of each client in the restart of alpha; 0 leaves alpha as it is (CODA+).
+        ascent: ``each_step``: alpha ascends in each step (the paper). ``stage``: alpha is constant within a stage, as
+            in the authors' program, which binds a local name in place of ascending (ZhishuaiGuo/DistributedAUC 30f052a,
+            imagenet/main.py 63-64). Alpha then restarts before the first stage, too, and before stage s = 1, 2, ... on
+            3^s ``restart_samples``; the program takes 3^s batches (165-197).
+        stage_start: the x and the anchor at the beginning of a stage: the ``last`` averaged model, or the ``average``
+            of the averaged models of the stage before (main.py 148-152; its lines 333-339 sum a machine's local
+            iterates, of w alone).
     """
 
     restart_samples: NumberFrom0
@@ -51,18 +52,18 @@ class Method(coda_plus.Method):
             )
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start as CODA+, before the first stage."""
+        """Start as CODA+ does, before the first stage."""
         server = super().init(problem, w)
         if self.ascent == "stage":
             server |= {"stage": w.new_zeros(())}
         return server | (self.no_path(server["x"]) if self.stage_start == "average" else {})
 
     def before_training(self, problem: Problem, server: State) -> State:
-        """Set alpha for the first stage, if it is constant there."""
+        """Restart alpha for the first stage if alpha is constant within stages."""
         return self._restarted(problem, server) if self.ascent == "stage" else server
 
     def moved(self, state: State, down: Tensor, up: Tensor, decay: float) -> State:
-        """Descend in x, and ascend in alpha unless it is constant."""
+        """Descend in x, and ascend in alpha unless alpha is constant within stages."""
         return super().moved(state, down, up if self.ascent == "each_step" else torch.zeros_like(up), decay)
 
     def server(
@@ -102,6 +103,6 @@ class Method(coda_plus.Method):
                 counts[label] += weight * len(mine)
         problem.charges.add(up=4 * problem.n_clients, down=problem.n_clients)
         if not counts.all():
-            return server  # no client drew a sample of one class: the means are undefined
+            return server  # of one class no client drew a sample, so that its mean is undefined
         means = sums / counts
         return server | {"alpha": self.bounded(means[0] - means[1])}

@@ -19,9 +19,10 @@ class Method(Minimax):
 
         x <- x - lr (grad_x F(x, alpha; z) + (x - x_0) / gamma),      alpha <- alpha + lr_dual grad_alpha F(x, alpha; z)
 
-    and x, alpha are averaged. At a stage's end (each step-size decay) the anchor moves to x; alpha carries over. With
-    one local step a round it is the naive parallel algorithm NPA (Appendix C). A client whose first round of a stage
-    begins at another x than the anchor receives the anchor too. See :class:`Minimax` for further hyper-parameters.
+    and x, alpha are averaged. At the end of a stage (each step-size decay) the anchor moves to x; alpha carries over.
+    With one local step a round this is the naive parallel algorithm NPA (Appendix C). If x differs from the anchor in
+    the first round of a stage in which a client takes part, the client receives the anchor too. See :class:`Minimax`
+    for further hyper-parameters.
 
     Attributes:
         lr: primal step size.
@@ -37,7 +38,7 @@ class Method(Minimax):
     weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start at a = b = 0, the anchor there too."""
+        """Start at x = (w, 0, 0), with the anchor at the same point."""
         x, alpha = self.start_at(w)
         holders = torch.zeros(problem.n_clients, dtype=torch.bool, device=w.device)
         return {"x": x, "alpha": alpha, "anchor": x, "holders": holders}
@@ -69,7 +70,7 @@ class Method(Minimax):
         return server | self.mean(clients) | self.handed_out(problem, server, participants)
 
     def handed_out(self, problem: Problem, server: State, participants: list[int]) -> State:
-        """Charge what participants receive who lack the stage's anchor, and note that they hold it, [N] of bool."""
+        """Charge the anchor for participants that do not hold it yet, and return the new ``holders``, [N] of bool."""
         holders, anchor = server["holders"], server["anchor"]
         if self.proximal and not torch.equal(server["x"], anchor):
             late = len(participants) - int(holders[participants].sum())
@@ -78,11 +79,11 @@ class Method(Minimax):
         return {"holders": holders.index_fill(0, place, True)}
 
     def new_stage(self, problem: Problem, server: State) -> State:
-        """Move the anchor, which no client holds yet."""
+        """Move the anchor to x; no client holds the new anchor yet."""
         return server | {"anchor": server["x"], "holders": torch.zeros_like(server["holders"])}
 
     def no_path(self, x: Tensor) -> State:
-        """Return an empty sum of what is averaged over a stage, like x [..., d+2]."""
+        """Return an empty sum for the average of x [..., d+2] over a stage."""
         return {"path": torch.zeros_like(x), "passed": torch.zeros_like(x[..., 0])}
 
     def passed(self, state: State, x: Tensor) -> State:

@@ -28,17 +28,17 @@ class Method(coda_plus.Method):
         c_k <- mean of the round's g,         c <- c + 1/N sum over participants of (new c_k - old c_k),
         x <- x + server_lr (mean of x_k - x), alpha likewise.
 
-    The mean of the gradients is what equation 8 gives too; that one subtracts models that are nearly equal, and in
-    single precision what is left of a long path is noise.
+    Equation 8 gives the same c_k, but as a difference of two models that are nearly equal; in single precision the
+    difference would be mostly rounding error.
 
     Attributes:
-        server_lr: global step size, 1 for plain averages.
-        variates: ``both``, or only ``primal`` or ``dual``.
+        server_lr: global step size; 1 gives plain averages.
+        variates: which variables have control variates: ``both``, only ``primal`` or only ``dual``.
         anchor: the next stage's anchor: the ``last`` averaged model, the ``average`` of the stage's averaged models as
-            in the theory, or ``own_average``: each client's average of its local iterates, as in the authors' program
-            (ICML2021_FedDeepAUC_CODASCA 050b00c, main_codasca_cifar.py 126, 136-137, 220-231, whose sum over T steps
-            holds the point before the first, too). Of the last stage that the client took part in; before one, the
-            initial model.
+            in the theory, or ``own_average``, as in the authors' program (ICML2021_FedDeepAUC_CODASCA 050b00c,
+            main_codasca_cifar.py 126, 136-137, 220-231, whose sum over T steps also holds the point before the first
+            step). ``own_average`` is each client's average of its local iterates in the last stage in which it took
+            part; before such a stage, the initial model.
     """
 
     server_lr: Positive
@@ -56,7 +56,7 @@ class Method(coda_plus.Method):
         one_of(self.name, "anchor", self.anchor, ANCHORS)
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start as CODA+, with zero control variates."""
+        """Start as CODA+ does, with a zero global control variate."""
         server = super().init(problem, w)
         server |= {"c": self._controlled(torch.zeros_like(server["x"]), torch.zeros_like(server["alpha"]))}
         if self.anchor == "average":
@@ -66,7 +66,7 @@ class Method(coda_plus.Method):
         return server
 
     def init_own(self, problem: Problem, server: State) -> State:
-        """Start with zero control variates, and where clients have anchors of their own at the initial model."""
+        """Start with a zero control variate; with ``own_average``, the initial model is the client's anchor."""
         kept = {"c_own": torch.zeros_like(server["c"])}
         if self.anchor != "own_average":
             return kept
@@ -74,7 +74,7 @@ class Method(coda_plus.Method):
         return kept | empty | {"anchor_own": server["x"], "stage_own": server["stage"]}
 
     def begin(self, problem: Problem, state: State) -> State:
-        """Set out with the round's correction c - c_k, and with empty sums of gradients."""
+        """Begin a round: compute its correction c - c_k and empty the sums of gradients."""
         if self.anchor == "own_average":
             state = state | self._anchored(state)
         zero = {"sum_x": torch.zeros_like(state["x"]), "sum_alpha": torch.zeros_like(state["alpha"])}
@@ -112,14 +112,14 @@ class Method(coda_plus.Method):
     def new_stage(self, problem: Problem, server: State) -> State:
         """Move the anchor, or let each client move its own."""
         if self.anchor == "own_average":
-            return server | {"stage": server["stage"] + 1}  # who holds the initial model needs no other
+            return server | {"stage": server["stage"] + 1}  # no anchor is sent: ``holders`` stays
         moved = super().new_stage(problem, server)
         if self.anchor == "last":
             return moved
         return moved | self.no_path(server["x"]) | {"anchor": server["path"] / server["passed"]}
 
     def _anchored(self, state: State) -> State:
-        """Return the clients' own anchors, moved where a stage has begun since the client's last round."""
+        """Return the clients' own anchors; an anchor moves if a stage has begun since its client's last round."""
         path, steps = state["path_own"], state["passed_own"]
         begins = state["stage"] != state["stage_own"]
         moves = (begins & (steps > 0))[:, None]
@@ -128,11 +128,11 @@ class Method(coda_plus.Method):
         return empty | {"anchor": anchor, "anchor_own": anchor, "stage_own": state["stage"]}
 
     def _controlled(self, x: Tensor, alpha: Tensor) -> Tensor:
-        """Join what has control variates: [..., d+2] and [...] -> [..., d+3], or one of them."""
+        """Join the variables that have control variates: [..., d+2] and [...] -> [..., d+3], or one of the two."""
         chosen = {"both": [x, alpha[..., None]], "primal": [x], "dual": [alpha[..., None]]}
         return torch.cat(chosen[self.variates], -1)
 
     def _parts(self, c: Tensor, no_x: Tensor, no_alpha: Tensor) -> tuple[Tensor, Tensor]:
-        """Split what ``_controlled`` joined, zeros for what has no variates."""
+        """Split what ``_controlled`` joined; a variable without control variates gets zeros."""
         x = no_x if self.variates == "dual" else c[..., : no_x.shape[-1]]
         return x, (no_alpha if self.variates == "primal" else c[..., -1])

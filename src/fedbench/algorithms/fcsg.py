@@ -16,7 +16,8 @@ from fedbench.ranges import NotNegative
 class Method(Pending):
     """``u_{t+1} <- G(x_t)``, the gradient of the loss on b outer samples with m inner samples each.
 
-    x and u are averaged as printed; averaging u sends nothing that x would not tell, and is counted all the same.
+    x and u are averaged, as published, and the traffic of both is counted, although averaging x one step later would
+    have the same effect.
 
     Attributes:
         lr: step size.

@@ -25,5 +25,5 @@ class Method(Pending):
     beta: Weight
 
     def renewed(self, problem: Problem, state: State, gradient: Tensor, batch: Any) -> Tensor:
-        """Mix the newest gradient into the direction."""
+        """Return the weighted mean of the direction and the newest gradient."""
         return (1 - self.beta) * state["u"] + self.beta * gradient

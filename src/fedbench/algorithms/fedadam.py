@@ -1,4 +1,4 @@
-"""FedAdam (Reddi et al., ICLR 2021): the server steps as Adam does."""
+"""FedAdam (Reddi et al., ICLR 2021): the server makes a step of Adam."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fedbench.algorithms._fedopt import FedOpt
 
 @dataclass(frozen=True)
 class Method(FedOpt):
-    """Second moment ``v <- beta2 v + (1 - beta2) D^2``; the rest is in :class:`FedOpt`."""
+    """The second moment is ``v <- beta2 v + (1 - beta2) D^2``; the rest is in :class:`FedOpt`."""
 
     def second(self, v: Tensor, squared: Tensor) -> Tensor:
-        """Average exponentially."""
+        """Return the exponential average of the squared changes."""
         return torch.lerp(squared, v, self.beta2)

@@ -16,7 +16,7 @@ from fedbench.task import Task
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """Local steps ``x <- x - lr grad F(x)``, F the loss of the task; the server averages x.
+    """Local steps ``x <- x - lr grad F(x)``, with F the loss of the task; the server averages x.
 
     Attributes:
         lr: step size.

@@ -1,4 +1,4 @@
-"""FedDyn (Acar et al., ICLR 2021) on any task: a dynamic regulariser lets local optima agree with the global."""
+"""FedDyn (Acar et al., ICLR 2021) on any task: a dynamic regulariser makes local optima agree with the global one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedbench.task import Task
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """Client k minimises ``F_k(x_k) - <g_k, x_k> + alpha/2 |x_k - x|^2`` (Algorithm 1), then
+    """Client k minimises ``F_k(x_k) - <g_k, x_k> + alpha/2 |x_k - x|^2`` (Algorithm 1); afterwards
 
         g_k <- g_k - alpha (x_k - x)                                 on participants,
         h <- h - alpha / N sum_k (x_k - x),      x <- mean_k x_k - h / alpha.
@@ -42,7 +42,7 @@ class Method(FederatedMethod):
         return {"g_own": torch.zeros_like(server["x"])}
 
     def begin(self, problem: Problem, state: State) -> State:
-        """Remember the model the round began with."""
+        """Remember the model at the beginning of the round."""
         return state | {"anchor": state["x"]}
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:

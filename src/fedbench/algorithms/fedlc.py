@@ -1,4 +1,4 @@
-"""FedLC (Zhang et al., ICML 2022): logits calibrated by how many samples of each class a client has."""
+"""FedLC (Zhang et al., ICML 2022): logits are calibrated by the client's number of samples of each class."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative
 
 FLOOR = 1e-8
-"""Samples of a class that a client lacks, so that its margin is large (100 temperature) and finite."""
+"""The number of samples n_c for a class that a client lacks: its margin is large (100 temperature) and finite."""
 
 
 @dataclass(frozen=True)
 class Method(fedavg.Method):
-    """FedAvg on the cross-entropy of the logits ``f_c - temperature n_c^(-1/4)``, n_c the client's samples of class c.
+    """FedAvg on the cross-entropy of the logits ``f_c - temperature n_c^(-1/4)``; a client has n_c samples of class c.
 
-    The rarer a class, the more its logits have to exceed the others. One logit z is taken for the logits (0, z).
+    The rarer a class, the more its logits have to exceed the other logits. One logit z stands for the logits (0, z).
 
     Attributes:
         lr: step size.

@@ -1,4 +1,4 @@
-"""FedNova (Wang et al., NeurIPS 2020) on cross-entropy: clients that make more local steps do not count for more."""
+"""FedNova (Wang et al., NeurIPS 2020) on any task: a client with more local steps does not weigh more."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fedbench.problem import Batch, Problem, State
 
 @dataclass(frozen=True)
 class Method(fedavg.Method):
-    """FedAvg's local steps, tau_i of them on client i; the server normalises each client's change by its steps
+    """Client i makes tau_i of FedAvg's local steps; the server divides each client's change by its number of steps:
 
-        x <- x - mean(tau) mean_i( (x - x_i) / tau_i ),
+        x <- x - mean(tau) mean_i( (x - x_i) / tau_i ).
 
-    equation (7) of the paper for plain gradient descent; its weights p_i are those of ``train.weights``. With equally
-    many steps on all clients it is FedAvg.
+    This is equation (7) of the paper for plain gradient descent, with weights p_i as ``train.weights`` says. If all
+    clients make equally many steps, it is FedAvg.
 
     Attributes:
         lr: local step size.

@@ -15,7 +15,7 @@ from fedbench.task import Task
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """FedAvg whose clients minimise ``F(x) + mu/2 |x - x_r|^2``, x_r the model the round began with.
+    """FedAvg whose clients minimise ``F(x) + mu/2 |x - x_r|^2``, with x_r the model at the beginning of the round.
 
     Attributes:
         lr: step size.
@@ -28,7 +28,7 @@ class Method(FederatedMethod):
     task: ClassVar[type[Task]] = Task
 
     def begin(self, problem: Problem, state: State) -> State:
-        """Remember the model the round began with."""
+        """Remember the model at the beginning of the round."""
         return state | {"anchor": state["x"]}
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:

@@ -1,4 +1,4 @@
-"""FedYogi (Reddi et al., ICLR 2021): the server steps as Yogi does."""
+"""FedYogi (Reddi et al., ICLR 2021): the server makes a step of Yogi."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fedbench.algorithms._fedopt import FedOpt
 
 @dataclass(frozen=True)
 class Method(FedOpt):
-    """Second moment ``v <- v - (1 - beta2) D^2 sign(v - D^2)``; the rest is in :class:`FedOpt`."""
+    """The second moment is ``v <- v - (1 - beta2) D^2 sign(v - D^2)``; the rest is in :class:`FedOpt`."""
 
     def second(self, v: Tensor, squared: Tensor) -> Tensor:
-        """Move towards D^2 by a step that does not grow with the distance."""
+        """Move v towards D^2 by (1 - beta2) D^2, whatever their distance."""
         return v - (1 - self.beta2) * squared * torch.sign(v - squared)

@@ -1,4 +1,4 @@
-"""Focal-Loss: FedAvg on the focal loss (Lin et al., ICCV 2017), as climb compares it."""
+"""Focal-Loss: FedAvg on the focal loss (Lin et al., ICCV 2017), a baseline of climb."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedbench.task import LabelledTask, Task
 
 @dataclass(frozen=True)
 class Method(fedavg.Method):
-    """FedAvg whose clients minimise ``-(1 - p)^gamma log p`` without class weights.
+    """FedAvg whose clients minimise ``-(1 - p)^gamma log p``, p the probability of the true class; no class weights.
 
     Attributes:
         gamma: focusing parameter; 0 gives FedAvg.

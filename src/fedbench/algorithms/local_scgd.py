@@ -1,4 +1,4 @@
-"""Local-SCGD (Gao, Li, Huang, ICML 2022): stochastic compositional gradient descent, as fcsg compares it."""
+"""Local-SCGD (Gao, Li, Huang, ICML 2022): stochastic compositional gradient descent, a baseline of fcsg."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedbench.ranges import NotNegative, Weight
 
 @dataclass(frozen=True)
 class Method(Scgd):
-    """``x <- x - lr grad``, the gradient taken at the inner state; x and the state are averaged.
+    """``x <- x - lr G``, with the gradient G at the inner state s of :class:`Scgd`; x and s are averaged.
 
     Attributes:
         lr: step size.

@@ -31,8 +31,9 @@ class Method(local_sgdam.Method):
     Attributes:
         alpha_h: weight of the new inner value in (0, 1] (the paper's alpha eta).
         rho: step size of the inner gradient step.
-        hvp: ``exact``, ``first_order`` or ``finite_difference``, which takes a smooth network: a kink between its two
-            points is as good as infinitely curved.
+        hvp: product of the Hessian of CE and a vector: ``exact``, ``first_order`` (the Hessian is dropped) or
+            ``finite_difference``, which needs a smooth network: a kink between its two points would count as a huge
+            curvature.
     """
 
     alpha_h: Share
@@ -48,7 +49,7 @@ class Method(local_sgdam.Method):
         one_of("local_scgdam", "hvp", self.hvp, HVP)
 
     def needs_smooth(self) -> str:
-        """Differences of gradients take a smooth network."""
+        """Name ``hvp: finite_difference``, since differences of gradients need a smooth network."""
         return "hvp: finite_difference" if self.hvp == "finite_difference" else ""
 
     def init(self, problem: Problem, w: Tensor) -> State:
@@ -57,7 +58,7 @@ class Method(local_sgdam.Method):
         return server | {"h": server["x"]}
 
     def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
-        """Start with h = g(x), u and v the gradients there, local to each client."""
+        """Start each client with h = g(x) and with the gradients there as u and v."""
         still = {name: tensor for name, tensor in state.items() if name not in self.running}
         h, g = self._compositional(problem, still, state["x"], state["alpha"], batches, 1.0)
         return state | {"h": h, "u": g.x, "v": g.alpha}
@@ -74,7 +75,7 @@ class Method(local_sgdam.Method):
     def _compositional(
         self, problem: Problem, state: State, x: Tensor, alpha: Tensor, batches: list[Batch], alpha_h: float
     ) -> tuple[Tensor, MinimaxGradient]:
-        """Return the new h and the compositional gradient at x: one pass of w on xi, one of h_w on zeta."""
+        """Return the new h and the compositional gradient at x: one pass at w on xi, then one at h on zeta."""
         d, (zeta, xi) = problem.net.d, batches
         inner = InnerStep(
             problem.net,

@@ -1,4 +1,4 @@
-"""Local-SCGDM (Gao, Li, Huang, ICML 2022): Local-SCGD with momentum, as fcsg compares it."""
+"""Local-SCGDM (Gao, Li, Huang, ICML 2022): Local-SCGD with momentum, a baseline of fcsg."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from fedbench.ranges import NotNegative, Weight
 
 @dataclass(frozen=True)
 class Method(Scgd):
-    """``m <- (1 - beta) m + beta grad``, ``x <- x - lr m``; x, the inner state and m are averaged.
+    """``m <- (1 - beta) m + beta G``, ``x <- x - lr m``, with the gradient G at the inner state s of :class:`Scgd`.
+
+    x, s and m are averaged.
 
     Attributes:
         lr: step size.
@@ -32,10 +34,10 @@ class Method(Scgd):
     averaged: ClassVar[tuple[str, ...]] = ("x", "s", "m")
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start without a direction: the first comes from data."""
+        """Start with m = 0; the first step on data sets m to its gradient."""
         return super().init(problem, w) | {"m": torch.zeros_like(w)}
 
     def moved(self, state: State, gradient: Tensor, decay: float, first: bool = False) -> State:
-        """Mix the gradient into the direction and move."""
+        """Update the direction m by the gradient, and move along it."""
         m = gradient if first else (1 - self.beta) * state["m"] + self.beta * gradient
         return {"x": torch.add(state["x"], m, alpha=-decay * self.lr), "m": m}

@@ -20,7 +20,7 @@ class Method(Minimax):
         x <- x - lr u,                      alpha <- alpha + lr_dual v                  (old momenta)
         u <- (1-beta_x) u + beta_x grad_x F(x, alpha; zeta),   v <- (1-beta_y) v + beta_y grad_alpha F(x, alpha; zeta)
 
-    and x, alpha, u, v are averaged. u and v start as the gradients at the start, local to each client.
+    and x, alpha, u, v are averaged. On each client, u and v start as its gradients at the initial point.
     See :class:`Minimax` for further hyper-parameters.
 
     Attributes:
@@ -43,7 +43,7 @@ class Method(Minimax):
         return {"x": x, "alpha": alpha, "u": torch.zeros_like(x), "v": w.new_zeros(())}
 
     def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
-        """Start the momenta as the gradients at the start."""
+        """Set the momenta to the gradients at the initial point."""
         g = self.minimax_gradient(problem, state["x"], state["alpha"], batches[0], None)
         return state | {"u": g.x, "v": g.alpha}
 

@@ -1,4 +1,4 @@
-"""LocalSGDM_CW: LocalSGDM on the cross-entropy weighted by class, the usual remedy for rare positives."""
+"""LocalSGDM_CW: LocalSGDM on class-weighted cross-entropy, the usual remedy for rare positives."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fedbench.task import LabelledTask, Task
 class Method(local_sgdm.Method):
     """LocalSGDM whose clients weigh the loss of a sample of class c by ``(n / (C n_c))^power``.
 
-    n and n_c are the training samples of all clients together, so that all clients minimise one loss; with ``power`` 1
-    these are scikit-learn's ``class_weight="balanced"``.
+    All clients together have n training samples, n_c of them of class c, so that all clients minimise the same loss.
+    With ``power`` 1 the weights are scikit-learn's ``class_weight="balanced"``.
 
     Attributes:
-        power: how far rare classes are raised; 0 gives LocalSGDM.
+        power: exponent of the class weights; 0 gives LocalSGDM.
     """
 
     power: NotNegative

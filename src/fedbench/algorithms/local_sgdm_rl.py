@@ -11,7 +11,7 @@ from fedbench.ranges import Count, NotNegative, Share
 
 @dataclass(frozen=True)
 class Method(RatioLoss, local_sgdm.Method):
-    """LocalSGDM on the ratio loss, its weights renewed at each synchronisation. See :class:`RatioLoss`."""
+    """LocalSGDM on the ratio loss, with new class weights at each synchronisation. See :class:`RatioLoss`."""
 
     form: str
     n_aux: Count

@@ -1,4 +1,4 @@
-"""MOON (Li, He and Song, CVPR 2021): representations are drawn to the global model and away from the last local one."""
+"""MOON (Li, He and Song, CVPR 2021): representations approach the global model's and leave the last local model's."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from fedbench.ranges import NotNegative, Positive
 class Method(FederatedMethod):
     """FedAvg whose clients minimise ``CE(x_k) + mu l_con(z; z_global, z_previous)`` (Algorithm 1).
 
-    z is what enters the output layer, of the model that is trained, of the one the round began with, and of the
-    client's model after the last round it took part in (before that: the initial model). The other two are evaluated
-    without gradients, with their running statistics. The paper puts a projection head before the output layer; here
-    all methods of a table have the same network.
+    A representation z is the input of the output layer. z_global is computed by the model at the beginning of the round
+    and z_previous by the client's model after the last round in which it took part (at first: the initial model), both
+    without gradients and with running batch-norm statistics. The paper puts a projection head before the output layer;
+    here all methods of a table have the same network.
 
     Attributes:
         lr: step size.
         mu: weight of the contrastive loss; 0 gives FedAvg.
-        temperature: of the contrastive loss, above 0.
+        temperature: temperature of the contrastive loss, above 0.
     """
 
     lr: NotNegative
@@ -43,7 +43,7 @@ class Method(FederatedMethod):
         return {"previous": server["x"], **statistics}
 
     def begin(self, problem: Problem, state: State) -> State:
-        """Remember the model the round began with, and its running statistics."""
+        """Remember the model at the beginning of the round, and its batch-norm statistics."""
         statistics = {"start_buffers": state["buffers"].clone()} if "buffers" in state else {}
         return state | {"start": state["x"], **statistics}
 

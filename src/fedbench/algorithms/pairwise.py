@@ -27,38 +27,40 @@ SIGNS = {"positives": 1, "negatives": 0}
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """A pair needs a positive and a negative, which may lie on two clients. A client's own batch gives the active
-    scores s; the other side are passive scores from pools that the server collected before:
+    """A pair is a positive and a negative sample, which may lie on two clients. The active scores s of a pair are those
+    of the client's own batch; the passive scores, p of positives and n of negatives, are constants from pools that the
+    server has collected:
 
-        x <- x - lr grad [ mean psi(s_i - n_j) over positives i + mean psi(p_j - s_i) over negatives i ],
+        x <- x - lr grad [ mean psi(s_i - n_j) over positives i + mean psi(p_j - s_i) over negatives i ].
 
-    p_j, n_j constants. The server averages x and joins the scores that clients send into the pools of the next cycle
-    (CyCp-Pairwise: a client's group comes once a cycle) or round (RS-Pairwise), where they replace the old ones. The
-    first pools are scored at the initial model by the clients of one cycle or round: as nothing is trained yet, that is
-    the collecting first epoch of Algorithm 3. A pool that would become empty is kept.
+    The server averages x. It joins the active scores that clients send into new pools, which replace the old ones in
+    the next cycle (CyCp-Pairwise: a client's group comes once a cycle) or in the next round (RS-Pairwise). For the
+    first pools, the clients of one cycle or round score samples at the initial model. Since nothing is trained before,
+    this equals the first epoch of Algorithm 3, which only collects scores. A pool that would become empty is kept.
 
-    In Algorithm 3 all clients send as many scores of a label. Here a client with fewer samples of it than a batch has
-    places sends what it has, and with ``share: client`` the server repeats its scores until they are as many as those
-    of the client with most: passive scores then weigh by client, as active ones do.
+    In Algorithm 3 all clients send equally many scores of each label. Here a client with fewer samples of a label than
+    a batch takes sends fewer scores. With ``share: client`` the server then repeats these scores until they are as many
+    as the largest number that a client sent, so that clients weigh equally in the passive scores, as in the active
+    ones.
 
     Attributes:
         lr: step size.
         loss: psi, one of ``square``, ``squared_hinge``, ``logistic``, ``sigmoid``, ``barrier_hinge``, ``q_norm_hinge``
-            (cycp, Table 10). Each takes those of the next four that it has.
+            (cycp, Table 10). The next four are its parameters; a loss ignores the ones that it does not have.
         margin: m of ``square``, ``squared_hinge``, ``barrier_hinge`` and ``q_norm_hinge``.
         temperature: lambda of ``sigmoid`` and 1/s of ``logistic``, above 0.
         slope: tau of ``barrier_hinge``.
         q: exponent of ``q_norm_hinge``, above 1.
-        score: the loss takes ``sigmoid`` scores or the ``logit`` itself.
-        passive: passive scores of each label a step, drawn without replacement within a client's round; where a pool
-            has too few for that, all of them in turn.
+        score: the scores of the loss: ``sigmoid`` of the logit, or the ``logit``.
+        passive: passive scores of each label in a step, drawn without replacement within a client's round; if a pool
+            has too few scores for that, all of them are taken in turn.
         opening: samples of each client that are scored for the first pools.
-        pool: how old passive scores are: of the last ``cycle`` or the last ``round``.
-        share: what a client has of a pool: as much as every other (``client``), or by the ``count`` of its scores.
-        halves: how the means over active positives and over active negatives weigh. ``as_algorithm``: a client that
-            lacks a sign adds nothing to that mean, so where N+ of N clients have positives the step is along
-            (N+/N) D1 + D2. ``equal``: each client's are multiplied by N over the number of clients that have the sign,
-            as with 16 + 16 samples (``train.positives``): the step is along D1 + D2.
+        pool: the age of passive scores: from the last ``cycle`` or the last ``round``.
+        share: a client's share of a pool: equal for all clients (``client``), or by the ``count`` of its scores.
+        halves: the weights of the two means. A client without positives (or negatives) adds nothing to the mean over
+            them. ``as_algorithm``: if N+ of N clients have positives and all have negatives, the averaged step is along
+            (N+/N) D1 + D2. ``equal``: each client's mean is multiplied by N over the number of clients that have such
+            samples; the averaged step is along D1 + D2, as with 16 + 16 samples in each batch (``train.positives``).
     """
 
     lr: Positive
@@ -90,13 +92,13 @@ class Method(FederatedMethod):
         return PairLoss(self.loss, self.margin, self.temperature, self.slope, self.q)
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start with empty pools: those in use, and those that are collected, with how many scores are whose."""
+        """Start with empty pools: ``pool`` in use, ``next`` in collection, with each client's count of scores in it."""
         pools = {f"{kind}_{sign}": w.new_empty(0) for kind in ("pool", "next") for sign in SIGNS}
         counts = {f"counts_{sign}": w.new_empty(0, dtype=torch.int64) for sign in SIGNS}
         return {"x": w, "kept": w.new_zeros(())} | pools | counts
 
     def before_training(self, problem: Problem, server: State) -> State:
-        """Score samples of the first clients at the initial model."""
+        """Fill the first pools: the clients of the first cycle or round score samples at the initial model."""
         assert problem.participants is not None and problem.draw is not None
         rounds = range(problem.cycle.length if self.pool == "cycle" else 1)
         clients = {client: None for index in rounds for client in problem.participants(index)}
@@ -121,17 +123,17 @@ class Method(FederatedMethod):
         return server | pools
 
     def _shared(self, parts: Sequence[Tensor]) -> Tensor:
-        """Join the scores of clients, a part each, to one pool in which each client has its share."""
+        """Join the scores of clients, one part each, into a pool, levelled if all clients are to have equal shares."""
         return torch.cat(levelled(parts) if self.share == "client" else list(parts))
 
     def begin(self, problem: Problem, state: State) -> State:
-        """Give each client its part of the pools, in the order in which its steps take from it."""
+        """Give each client its passive scores of the round, in the order in which its steps use them."""
         passive = {f"passive_{sign}": self._received(problem, state, sign) for sign in SIGNS}
         sent = {sign: state["x"].new_empty(len(state["x"]), 0) for sign in SIGNS}
         return state | passive | sent | {"made": torch.zeros_like(state["client"])}
 
     def _received(self, problem: Problem, state: State, sign: str) -> Tensor:
-        """Draw from a pool for each client without replacement: enough for its round, or all there is, [K, n]."""
+        """Draw passive scores [K, n] from a pool for each client without replacement: enough for its round, or all."""
         pool = state[f"pool_{sign}"][0]
         orders = [
             problem.stream(f"passive {sign}", round_index, client).choice(
@@ -142,11 +144,11 @@ class Method(FederatedMethod):
         return pool[torch.from_numpy(np.stack(orders)).to(pool.device)]
 
     def _sent(self, problem: Problem, pool: Tensor) -> int:
-        """How many scores of a pool a client receives."""
+        """Return the number of scores that a client receives from a pool."""
         return len(pool) if problem.period is None else min(len(pool), problem.period * self.passive)
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        """Make one step against the passive scores whose turn it is, and keep the batch's scores to send."""
+        """Make one step with the next passive scores, and keep the batch's scores to send."""
         batch = batches[0]
         leaf = problem.net.leaf(state["x"])
         scores = as_scores(problem.scores(leaf, batch, buffers_of(state)), self.score)
@@ -172,7 +174,7 @@ class Method(FederatedMethod):
         return state | sent | {"x": x, "made": state["made"] + 1, "loss": pairs.loss}
 
     def _weights(self, problem: Problem) -> Sequence[float]:
-        """Return what the means over active negatives and over active positives are multiplied by."""
+        """Return the factors of the means over active negatives and over active positives."""
         if self.halves == "as_algorithm":
             return (1.0, 1.0)
         assert problem.class_counts is not None
@@ -181,7 +183,7 @@ class Method(FederatedMethod):
         return weights
 
     def _turn(self, state: State, sign: str) -> Tensor:
-        """Return a step's passive scores [K, passive]; after the last received one comes the first again."""
+        """Return a step's passive scores [K, passive]; after the last received score the first follows again."""
         received = state[f"passive_{sign}"]
         if not received.shape[1]:
             return received
@@ -191,7 +193,7 @@ class Method(FederatedMethod):
     def server(
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
     ) -> State:
-        """Average, join the scores that were sent, and at the end of a cycle (or round) put them to use."""
+        """Average and collect the scores that were sent; at the end of a cycle (or round) they become the pools."""
         new = server | self.mean(clients)
         for sign in SIGNS:
             pool, following = server[f"pool_{sign}"], torch.cat([server[f"next_{sign}"], clients[sign]])
@@ -217,13 +219,13 @@ class Method(FederatedMethod):
             )
 
     def report(self, server: State) -> dict[str, float]:
-        """Say how many scores are in use (an empty pool leaves steps without pairs), how often a pool was kept."""
+        """Return the sizes of the pools in use (an empty pool makes no pairs), and how often a pool was kept."""
         sizes = {f"pool_{sign}": float(len(server[f"pool_{sign}"])) for sign in SIGNS}
         return sizes | {"pools_kept": float(server["kept"])}
 
 
 def levelled(parts: Sequence[Tensor]) -> list[Tensor]:
-    """Repeat the entries of each part, evenly, until all but the empty ones are as long as the longest."""
+    """Repeat the entries of each part evenly until every part is as long as the longest; empty parts stay empty."""
     longest = max(map(len, parts), default=0)
     places = [torch.arange(longest, device=part.device) * len(part) // longest for part in parts if len(part)]
     return [part[place] for part, place in zip(filter(len, parts), places, strict=True)] or list(parts)

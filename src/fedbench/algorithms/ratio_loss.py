@@ -1,4 +1,4 @@
-"""Ratio-Loss: FedAvg on cross-entropy weighted by class (Wang et al., AAAI 2021), as climb compares it."""
+"""Ratio-Loss: FedAvg on class-weighted cross-entropy (Wang et al., AAAI 2021), a baseline of climb."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class Method(RatioLoss, fedavg.Method):
     renew_every: Count
 
     def due(self, round_index: int) -> bool:
-        """Return whether the weights are renewed after this round."""
+        """Return whether new class weights are computed after this round."""
         return (round_index + 1) % self.renew_every == 0

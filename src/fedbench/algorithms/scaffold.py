@@ -1,4 +1,4 @@
-"""SCAFFOLD (Karimireddy et al., ICML 2020) on any task, control variates by option II."""
+"""SCAFFOLD (Karimireddy et al., ICML 2020) on any task, with the control variates of option II."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fedbench.task import Task
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """Local steps ``x_k <- x_k - lr (grad F_k(x_k) - c_k + c)``; after I of them
+    """Local steps ``x_k <- x_k - lr (grad F_k(x_k) - c_k + c)``; after I steps, with S the participants of N clients,
 
         c_k <- c_k - c + (x - x_k) / (I lr)
         x <- x + server_lr mean(x_k - x),      c <- c + |S|/N mean(new c_k - old c_k).
 
-    No momentum: it would break the identity behind option II.
+    There is no momentum, since momentum would break the identity behind option II.
 
     Attributes:
         lr: local step size.
@@ -38,15 +38,15 @@ class Method(FederatedMethod):
     weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start with zero control variates."""
+        """Start with a zero global control variate."""
         return {"x": w, "c": torch.zeros_like(w)}
 
     def init_own(self, problem: Problem, server: State) -> State:
-        """Start with zero control variates."""
+        """Start with a zero control variate on each client."""
         return {"c_own": torch.zeros_like(server["c"])}
 
     def begin(self, problem: Problem, state: State) -> State:
-        """Remember the model the round began with; ``path`` sums the step sizes."""
+        """Remember the model at the beginning of the round; ``path`` sums the step sizes."""
         return state | {"start": state["x"], "path": state["x"].new_zeros(len(state["x"]))}
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:

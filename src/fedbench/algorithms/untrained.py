@@ -1,4 +1,4 @@
-"""The control that learns nothing: local steps leave the model as it was initialised."""
+"""A control that learns nothing: local steps leave the initial model unchanged."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fedbench.task import Task
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """No step moves anything. With the task ``random_scores`` it is what guessing gives."""
+    """Local steps change nothing. With the task ``random_scores`` the metrics are those of guessing."""
 
     task: ClassVar[type[Task]] = Task
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        """Stand still; no loss is computed, and 0 is recorded."""
+        """Return the state unchanged; no loss is computed, and 0 is recorded."""
         return state | {"loss": state["x"].new_zeros(len(state["x"]))}

@@ -9,6 +9,7 @@ import inspect
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -195,20 +196,22 @@ def in_words(key: Schema) -> str:
         if kinds == {"`true` or `false`", "whole number", "number", "text"}:
             return "value"
         known = {kind for kind in kinds if kind.startswith("one of") and "text" in kinds}  # doctor lists them
+        known |= {"whole number"} if "number" in kinds else set()
         return " or ".join(sorted(kinds - known))
     if "enum" in key:
         return "one of " + ", ".join(f"`{value}`" if value else '`""`' for value in key["enum"])
     if "const" in key:
         return f"`{key['const']}`"
     if key.get("type") == "array":
-        return f"list of {in_words(key['items'])}" if key.get("items") else "list"
+        items = re.sub(r"\b(number|value)\b", r"\1s", in_words(key["items"])) if key.get("items") else ""
+        return f"list of {items}" if items else "list"
     if key.get("type") == "object":
         inner = key.get("additionalProperties")
         return f"by name: {in_words(inner)}" if isinstance(inner, dict) and inner else "keys and values"
     words = {
         "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below",
     }  # fmt: skip
-    ends = " and ".join(f"{word} {key[name]:,g}" for name, word in words.items() if name in key)
+    ends = " and ".join(f"{word} {key[name]:,.10g}" for name, word in words.items() if name in key)
     kinds_of = {
         "integer": "whole number",
         "string": "text",

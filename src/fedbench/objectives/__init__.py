@@ -1,1 +1,1 @@
-"""Loss functions: scores and labels of K clients in, one loss per client out."""
+"""Loss functions, from the scores and labels of K clients to one loss per client, and metrics."""

@@ -26,9 +26,9 @@ class InnerStep:
         loss: maps parameters [K, d] (as a leaf) to inner losses [K].
         w: parameters [K, d].
         rho: inner step size.
-        hvp: ``exact`` (double backward), ``first_order`` (drops the Hessian) or ``finite_difference`` (central
-            differences of the gradient, for networks without double backward).
-        probe: the loss as the finite differences take it, without a trace in running statistics.
+        hvp: the product of the Hessian and a vector: ``exact`` (double backward), ``first_order`` (drops the Hessian)
+            or ``finite_difference`` (central differences of the gradient, for networks without double backward).
+        probe: the loss for finite differences, which must leave running statistics unchanged; default: ``loss``.
 
     Attributes:
         adapted: ``w - rho grad loss(w)``, [K, d].
@@ -47,7 +47,7 @@ class InnerStep:
         self._net, self._w, self._rho, self._hvp = net, w.detach(), rho, hvp
         self._probe = probe or loss
         self._leaf = net.leaf(w)
-        # stacked clients, and kernels of a GPU, have their own ways
+        # Twice is faster for one client on a CPU; stacked clients and GPUs have other kernels
         twice = hvp == "exact" and rho != 0 and not self._leaf.stacked and w.device.type == "cpu"
         with Twice() if twice and not net.rounding else contextlib.nullcontext():
             losses = loss(self._leaf)

@@ -6,8 +6,9 @@ localscgdam eq. (1), codasca eq. (2), cycp eq. (3). With prior p = P(y = 1) and 
                         + 2 (1+alpha) (p s [y=0] - (1-p) s [y=1]) - p (1-p) alpha^2,
 
 minimised over (w, a, b) and maximised over alpha. For fixed w the saddle is a = E[s|1], b = E[s|0],
-alpha = b - a, and its value plus p(1-p) is p(1-p) E[(1 - s+ + s-)^2]. With another p than the expectation's own share
-of positives none of this holds: a constant score can do best. Where clients weigh the same, it is their mean share.
+alpha = b - a, and its value plus p(1-p) is p(1-p) E[(1 - s+ + s-)^2]. This holds only if p is the share of positives
+in the expectation; with another p, a constant score can be optimal. If clients weigh equally, p is therefore the mean
+of their shares.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ def auc_minimax(
     Args:
         scores: scores after the score function, [K, B].
         labels: 1 for positives, 0 for negatives, [K, B].
-        a: running mean score of positives, [K].
-        b: running mean score of negatives, [K].
+        a: variable that estimates the mean score of positives, [K].
+        b: variable that estimates the mean score of negatives, [K].
         alpha: dual variable, [K].
-        prior: the share of positives in the training data, in (0, 1); a constant, never the batch's.
+        prior: the share p of positives in the training data, in (0, 1); a constant, not the share in the batch.
         weight: share of each sample in the mean [K, B]; ``None`` for equal shares.
     """
     positive = labels.to(scores.dtype)

@@ -12,14 +12,14 @@ from fedbench.objectives.mean import batch_mean
 def model_contrastive(
     z: Tensor, z_global: Tensor, z_previous: Tensor, temperature: float, weight: Tensor | None = None
 ) -> Tensor:
-    """Return ``-log( e^(s_g / t) / (e^(s_g / t) + e^(s_p / t)) )``, each client's mean over its batch, [K].
+    """Return each client's mean of ``-log( e^(s_g / t) / (e^(s_g / t) + e^(s_p / t)) )`` over its batch, [K].
 
-    ``s_g`` and ``s_p`` are the cosines between a sample's representation and those of the other two models.
+    ``s_g`` and ``s_p`` are the cosines between z and z_global and between z and z_previous.
 
     Args:
-        z: representations of the model that is trained, [K, B, F].
-        z_global: those of the model the round began with.
-        z_previous: those of the client's own model after its last round.
+        z: representations by the model that is trained, [K, B, F].
+        z_global: representations by the model at the beginning of the round, [K, B, F].
+        z_previous: representations by the client's own model after its last round, [K, B, F].
         temperature: t, above 0.
         weight: share of each sample in its client's mean [K, B]; ``None`` for equal shares.
     """

@@ -36,11 +36,11 @@ def cross_entropy(
         labels: classes [K, B].
         weight: share of each sample in its client's mean [K, B]; ``None`` for equal shares.
         class_weights: factor of each class [K, C] (two classes for one logit). The factors multiply the losses and do
-            not enter the divisor, as in Wang et al. (AAAI 2021); normalising by them would undo them in batches of one
-            class.
+            not enter the divisor, as in Wang et al. (AAAI 2021); in a batch of one class, a divisor with the factors
+            would cancel them.
     """
     if len(scores) == 1 and scores.shape[-1] > 1 and weight is None and class_weights is None:
-        # one call; indexing instead of squeezing would copy in its backward
+        # one call for speed; indexing instead of squeezing would copy in the backward pass
         return F.cross_entropy(scores.squeeze(0), labels.squeeze(0)).unsqueeze(0)
     losses = per_sample(scores, labels)
     if class_weights is not None:
@@ -53,7 +53,7 @@ def of_network(
 ) -> Tensor:
     """Return each client's mean cross-entropy of a network's scores for ``inputs`` [K, B, ...], [K]."""
     if isinstance(w, Leaf) and not w.stacked and weight is None:
-        # the common case: on a small network each further operation is one percent of a step
+        # the common case; on a small network each further operation takes one percent of a step
         scores = net.scores_of_one(w, inputs, buffers)
         if scores.shape[1] > 1:
             return F.cross_entropy(scores, labels[0]).unsqueeze(0)

@@ -1,4 +1,4 @@
-"""Metrics that medical and fairness papers report, by scikit-learn; imported when a run asks for them."""
+"""Metrics of medical and fairness papers, by scikit-learn, which is imported only for runs that ask for them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 from sklearn.metrics import balanced_accuracy_score, f1_score, recall_score, roc_curve
 
 SPECIFICITY = 0.95
-"""At which :func:`sensitivity` is read."""
+"""The specificity at which :func:`sensitivity` is computed."""
 
 
 def predicted(scores: np.ndarray) -> np.ndarray:
-    """Return the predicted classes [n] for outputs [n, C]; one logit is cut at 0, a probability of one half."""
+    """Return the predicted classes [n] for outputs [n, C]; the threshold of one logit is 0, a probability of 0.5."""
     classes: np.ndarray = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(1)
     return classes
 
 
 def accuracy(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of samples whose class is predicted."""
+    """Return the share of samples whose predicted class is right."""
     return float((predicted(scores) == labels).mean())
 
 
@@ -34,7 +34,7 @@ def f1(scores: np.ndarray, labels: np.ndarray) -> float:
 
 
 def sensitivity(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the largest share of positives found at a specificity of at least 95 %; nan where a class is missing."""
+    """Return the largest true-positive rate at a specificity of at least 95 %; nan if a class is missing."""
     if labels.min() == labels.max():
         return float("nan")
     false_positives, true_positives, _ = roc_curve(labels, scores[:, 0])
@@ -51,9 +51,13 @@ def class_recalls(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def client_accuracies(recalls: np.ndarray, class_counts: np.ndarray) -> np.ndarray:
-    """Return the accuracy [N] to expect at each client: recalls [C] weighted by its share of each class [N, C].
+    """Return the expected accuracy [N] of each client: recalls [C] weighted by the client's class shares.
 
     Clients have no test data of their own; this is the accuracy on test data with a client's class proportions.
+
+    Args:
+        recalls: recall of each class on the common test data, [C].
+        class_counts: each client's training samples of each class, [N, C].
     """
     shares = class_counts / class_counts.sum(1, keepdims=True)
     accuracies: np.ndarray = np.where(shares > 0, shares * recalls, 0.0).sum(1)

@@ -1,6 +1,6 @@
 """Test metrics: ROC-AUC, average precision, minority and overall accuracy.
 
-Written out here: scikit-learn's give the same numbers, but importing them takes as long as many a demo cell.
+scikit-learn's functions give the same numbers, but importing scikit-learn takes as long as many a cell of the demo.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ import numpy as np
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the ROC-AUC, ties counted one half; nan when only one class is present (it is undefined then).
+    """Return the ROC-AUC; nan if only one class is present, since the AUC is then undefined.
 
-    The share of pairs of a positive and a negative that the scores order rightly (Mann and Whitney's U), counted in
-    whole numbers.
+    The AUC is the share of pairs of a positive and a negative in which the positive has the higher score (Mann and
+    Whitney's U); a tie counts one half. Pairs are counted in whole numbers.
+
+    Args:
+        scores: [n].
+        labels: 1 for positives, 0 for negatives, [n].
     """
     if labels.min() == labels.max():
         return float("nan")
@@ -25,7 +29,11 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> float:
 
 
 def average_precision(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the average precision, sum_k (R_k - R_{k-1}) P_k over falling thresholds k; nan without positives."""
+    """Return the average precision; nan if there are no positives.
+
+    The sum over falling thresholds k of (R_k - R_{k-1}) P_k, with R the recall and P the precision; arguments as for
+    :func:`auc`.
+    """
     if not labels.any():
         return float("nan")
     positives, negatives = (counts[::-1] for counts in _per_score(scores, labels))
@@ -58,7 +66,7 @@ def multiclass_metrics(scores: np.ndarray, labels: np.ndarray, minority: Sequenc
     Args:
         scores: [n, C].
         labels: [n].
-        minority: the minority classes; none leaves the second metric out.
+        minority: the minority classes; if there are none, the second metric is left out.
     """
     predicted = scores.argmax(1)
     metrics = {"overall_accuracy": float((predicted == labels).mean())}

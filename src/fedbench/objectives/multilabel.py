@@ -1,4 +1,4 @@
-"""Binary cross-entropy of several findings at once; a sample may have any of them."""
+"""Binary cross-entropy of several findings; a sample may have any number of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fedbench.objectives.mean import batch_mean
 
 
 def bits(codes: Tensor, count: int) -> Tensor:
-    """Write numbers ``[...]`` out as ``count`` bits, the lowest first: ``[..., count]`` of 0 and 1."""
+    """Return the ``count`` lowest bits of whole numbers [...], the lowest first: [..., count] of 0 and 1."""
     return codes[..., None] >> torch.arange(count, device=codes.device) & 1
 
 
@@ -19,7 +19,7 @@ def multilabel(scores: Tensor, codes: Tensor, weight: Tensor | None = None) -> T
 
     Args:
         scores: logits [K, B, C], one for each finding.
-        codes: each sample's findings as the bits of a number, [K, B].
+        codes: each sample's findings as the bits of a whole number, [K, B].
         weight: share of each sample in its client's mean [K, B]; ``None`` for equal shares.
     """
     targets = bits(codes, scores.shape[-1]).to(scores.dtype)

@@ -1,8 +1,8 @@
-"""Surrogates of the AUC on pairs (cycp, Table 10): psi of t = a - b, a a positive's score, b a negative's.
+"""Surrogates of the AUC on pairs (cycp, Table 10): psi(t), t = a - b, with a positive's score a and a negative's b.
 
-Each function returns psi and its derivative in closed form. By a the derivative is psi', by b it is -psi' (cycp eq. 12
-prints the first for both; eq. 57 has it right), so a method needs no graph through the scores it did not compute.
-The min-max form of the square loss, which needs no pairs, is :mod:`fedbench.objectives.auc_minimax`.
+Each function returns psi and psi' in closed form, so that a method needs no graph through scores that it did not
+compute. The derivative with respect to a is psi', with respect to b -psi' (cycp eq. 12 has psi' for both; eq. 57 is
+right). The min-max form of the square loss, which needs no pairs, is :mod:`fedbench.objectives.auc_minimax`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from fedbench.errors import UserError, unknown
 
 
 class Psi(NamedTuple):
-    """A loss at each t, and its derivative there."""
+    """The loss psi and its derivative at each element of t, both of t's shape."""
 
     value: Tensor
     slope: Tensor
 
 
 def square(t: Tensor, margin: float) -> Psi:
-    """(m - t)^2 (Gao et al., 2013): a pair far in the right order is punished too."""
+    """(m - t)^2 (Gao et al., 2013); it also punishes pairs that are in the right order by more than m."""
     gap = margin - t
     return Psi(gap**2, -2 * gap)
 
@@ -51,7 +51,7 @@ def sigmoid(t: Tensor, temperature: float) -> Psi:
 def barrier_hinge(t: Tensor, margin: float, slope: float) -> Psi:
     """max(m - tau (m + t), tau (t - m), m - t) (Charoenphakdee et al., 2019): symmetric on [-m, m], not smooth.
 
-    Where pieces meet, the derivative is that of m - t.
+    At the kinks, the derivative of m - t is taken.
     """
     pieces = torch.stack([margin - t, margin - slope * (margin + t), slope * (t - margin)])
     value, piece = pieces.max(0)
@@ -60,7 +60,7 @@ def barrier_hinge(t: Tensor, margin: float, slope: float) -> Psi:
 
 
 def q_norm_hinge(t: Tensor, margin: float, q: float) -> Psi:
-    """max(m - t, 0)^q, q > 1; printed without the positive part, so unbounded below for odd q."""
+    """max(m - t, 0)^q, q > 1; the paper's formula lacks the max, and is unbounded below for odd q."""
     gap = (margin - t).clamp_min(0)
     return Psi(gap**q, -q * gap ** (q - 1))
 
@@ -70,7 +70,7 @@ LOSSES = ("square", "squared_hinge", "logistic", "sigmoid", "barrier_hinge", "q_
 
 @dataclass(frozen=True)
 class PairLoss:
-    """A loss of Table 10 by its name; it takes no notice of parameters that it does not have.
+    """A loss of Table 10 by its name; parameters that the loss does not have are ignored.
 
     Attributes:
         name: one of :data:`LOSSES`.
@@ -80,7 +80,7 @@ class PairLoss:
         q: exponent of q-norm hinge; above 1.
 
     Raises:
-        UserError: there is no such loss, or a parameter is out of its range.
+        UserError: unknown loss, or a parameter is out of its range.
     """
 
     name: str
@@ -116,7 +116,7 @@ class PairLoss:
 
 
 class ActivePassive(NamedTuple):
-    """A batch's scores paired with scores from elsewhere: losses [K], and their slopes in the batch's scores [K, B]."""
+    """Losses [K] of a batch's scores paired with passive scores, and derivatives by the batch's scores [K, B]."""
 
     loss: Tensor
     slope: Tensor
@@ -126,10 +126,10 @@ def active_passive(
     scores: Tensor, labels: Tensor, valid: Tensor, positives: Tensor, negatives: Tensor, psi: PairLoss,
     weights: Sequence[float] = (1.0, 1.0),
 ) -> ActivePassive:  # fmt: skip
-    """Pair a batch's own (active) scores with passive ones, which are constants (cycp eq. 11 and 12).
+    """Pair a batch's own (active) scores with passive scores, which are constants (cycp eq. 11 and 12).
 
     The loss is mean psi(s_i - n_j) over active positives i and passive negatives j, plus mean psi(p_j - s_i) over
-    active negatives i and passive positives j. A term one of whose sides is empty is zero.
+    active negatives i and passive positives j. A mean over no pairs is zero.
 
     Args:
         scores: active scores, [K, B].
@@ -138,7 +138,7 @@ def active_passive(
         positives: passive scores of positives, [K, P] or [K, 0].
         negatives: passive scores of negatives, [K, P] or [K, 0].
         psi: the loss of a pair.
-        weights: of the terms with active negatives and with active positives.
+        weights: factors of the term with active negatives and of the term with active positives.
     """
     positive = labels == 1
     parts = [
@@ -153,7 +153,7 @@ def active_passive(
 
 
 def _against(scores: Tensor, chosen: Tensor, passive: Tensor, psi: PairLoss, sign: int) -> ActivePassive:
-    """Pair the ``chosen`` of the scores with passive ones: mean psi(sign * (s_i - r_j)) over both."""
+    """Pair the ``chosen`` scores s_i with passive scores r_j: the mean of psi(sign * (s_i - r_j)) over i and j."""
     if not passive.shape[1]:
         return ActivePassive(scores.new_zeros(len(scores)), torch.zeros_like(scores))
     share = chosen / chosen.sum(1, keepdim=True).clamp_min(1)

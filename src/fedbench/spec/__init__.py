@@ -1,4 +1,4 @@
-"""What a run is: the typed, validated description of everything that changes its numbers, and its key."""
+"""The description of a run: typed, validated, with everything that changes the run's numbers, and the run's key."""
 
 from __future__ import annotations
 

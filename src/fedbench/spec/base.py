@@ -1,4 +1,4 @@
-"""What all specifications share: immutable, strict, and dumped so that a later field leaves old keys alone."""
+"""The base of all specifications: immutable, strict, and dumped so that a new field leaves old keys unchanged."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}")
 _VALUE = re.compile(r"[A-Za-z0-9_.+-][A-Za-z0-9._+ -]{0,99}")
 _SHOULD = "Input should be "
 MISTAKES = 5
-"""How many mistakes of a file a message names."""
+"""The most mistakes of a file that a message names."""
 
 
 def named(text: str) -> str:
-    """Return a name that may stand in a path and on a command line; ValueError for any other."""
+    """Return ``text`` if it is a name that may stand in a path and on a command line; else raise ValueError."""
     if not _NAME.fullmatch(text):
         raise ValueError(
             f"{shortened(text, 60)!r} is not a name: use letters, digits, '.', '_', '+' and '-', and begin with a "
@@ -41,7 +41,7 @@ def named(text: str) -> str:
 
 
 def as_value(value: Any) -> Any:
-    """Return a setting's value that may be a part of a path; ValueError for any other."""
+    """Return a setting's value if it may be a part of a path; else raise ValueError."""
     if isinstance(value, str) and (not _VALUE.fullmatch(value) or ".." in value):
         raise ValueError(
             f"{shortened(value, 60)!r}: the value of a setting has letters, digits, '.', '_', '+', '-', spaces"
@@ -56,10 +56,10 @@ class Spec(BaseModel):
     """Base of all specifications: immutable, and an unknown key is an error.
 
     Attributes:
-        added_later: fields that came after runs had been stored. One that equals its default is left out of the dump,
-            so the keys of runs from before it stay what they were.
-        reads: where a field `rule` decides which of the others count: those that each rule reads. Fields that none
-            names count always, and so do all of a rule that is not here.
+        added_later: fields that were added after runs had been stored. The dump leaves such a field out where it equals
+            its default, so that the keys of older runs do not change.
+        reads: for a specification with a field `rule`: the fields that each rule reads. A field that no rule names
+            always counts; for a rule that is not listed, all fields count.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,11 +76,11 @@ class Spec(BaseModel):
 
     @functools.cached_property
     def canonical(self) -> str:
-        """This as canonical JSON: keys are digests of it."""
+        """The specification as canonical JSON, whose digests are keys."""
         return canonical_json(self.model_dump(mode="json"))
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, without what was worked out of the values that it had."""
+        """Return a copy, without the cached properties, which were computed from the old values."""
         copied = super().model_copy(update=update, deep=deep)
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[name]
@@ -94,7 +94,7 @@ def _late_defaults(spec: type[Spec]) -> list[tuple[str, Any]]:
 
 
 def canonical_json(value: Any) -> str:
-    """Return ``value`` as canonical JSON."""
+    """Return ``value`` as canonical JSON: sorted keys, no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -117,7 +117,11 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def validated(model: type[Model], data: Any, source: str | Path) -> Model:
-    """Validate ``data`` as ``model``; a mistake becomes a :class:`UserError` naming the source and the key."""
+    """Validate ``data`` as ``model``.
+
+    Raises:
+        UserError: ``data`` do not fit; the message names the ``source`` and the key of each mistake.
+    """
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -137,7 +141,7 @@ def validated(model: type[Model], data: Any, source: str | Path) -> Model:
 
 
 def _merged(items: list[ErrorDetails], data: Any) -> list[ErrorDetails]:
-    """Make one mistake of those that pydantic lists for each type of a union: their places go on behind the value's."""
+    """Merge the mistakes that pydantic lists for each type of a union: their places extend the place of the value."""
     mistakes: dict[tuple[int | str, ...], ErrorDetails] = {}
     for item in items:
         place = _place(item["loc"], data)
@@ -152,7 +156,7 @@ def _merged(items: list[ErrorDetails], data: Any) -> list[ErrorDetails]:
 
 
 def _place(loc: tuple[int | str, ...], data: Any) -> tuple[int | str, ...]:
-    """Return the part of a place that the data have."""
+    """Return the longest beginning of ``loc`` that leads to a value in ``data``."""
     for depth, part in enumerate(loc):
         known = (
             part in data
@@ -166,7 +170,7 @@ def _place(loc: tuple[int | str, ...], data: Any) -> tuple[int | str, ...]:
 
 
 def _field_names(model: type[BaseModel]) -> set[str]:
-    """Collect the keys of a model and of the models inside it: candidates for a misspelt key."""
+    """Collect the keys of a model and of the models inside it, to suggest one for a misspelt key."""
     names, todo, seen = set[str](), [model], set[type]()
     while todo:
         current = todo.pop()

@@ -1,4 +1,4 @@
-"""What a run trains on: dataset, labels, imbalance, clients, hold-out."""
+"""The data of a run: dataset, labels, imbalance, clients, hold-out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from fedbench.spec.base import Name, Spec, digest_of, mapping_of
 
 NUMERICS = 1
-"""Version of the numerics. Raise it when a change of code changes results: every key changes with it."""
+"""Version of the numerics. Raise it when a change of code changes results; every key changes with it."""
 
 
 class LabelSpec(Spec):
-    """How original classes become the labels that are trained on."""
+    """How the dataset's classes become the labels of training."""
 
     added_later: ClassVar[tuple[str, ...]] = ("positive", "flip")
     reads: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -25,15 +25,15 @@ class LabelSpec(Spec):
 
     rule: Literal["original", "halves", "random_halves", "named"] = "original"
     """`original`: the classes as they are (of two, the second is positive). `halves`: one half of the classes
-    is positive. `random_halves`: the same, with the classes in an order drawn by the seed. `named`: those
-    listed in `positive` are positive."""
+    is positive. `random_halves`: the same, after the seed has shuffled the classes. `named`: the classes in
+    `positive` are positive."""
     positive_half: Literal["first", "second"] = "first"
     """With `halves` and `random_halves`: which half of the classes is positive."""
     positive: tuple[int | str, ...] = ()
     """With `named`: the positive classes, by name or number."""
     flip: float = Field(0.0, ge=0, lt=1)
-    """The share of the clients' positives that are called negative, as noise. Validation and test part stay
-    clean."""
+    """Label noise: the share of the clients' positives that are relabelled as negative. The validation and the
+    test part keep their labels."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -43,7 +43,8 @@ class LabelSpec(Spec):
 
 
 class ImbalanceSpec(Spec):
-    """Which training samples are dropped: positives to a ratio, a share of them, or minority classes to 1/rho."""
+    """Which training samples are dropped: positives down to a ratio, a share of the positives, or minority classes
+    down to 1/rho of their samples."""
 
     added_later: ClassVar[tuple[str, ...]] = ("share",)
     reads: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -57,18 +58,19 @@ class ImbalanceSpec(Spec):
     rule: Literal["none", "drop_positives", "drop_positives_per_class", "minority", "remove_positives"] = (
         "none"
     )
-    """Which training samples are dropped. `drop_positives`: random positives, until the share `imratio` is
-    positive. `drop_positives_per_class`: the same, with equally many of each positive class.
-    `remove_positives`: the share `share` of the positives. `minority`: all but one in `rho` of each class
-    in `minority`."""
+    """`none`: nothing is dropped. `drop_positives`: random positives are dropped until the share `imratio` of the
+    samples is positive. `drop_positives_per_class`: the same, and equally many of each positive class stay.
+    `remove_positives`: the share `share` of the positives is dropped. `minority`: each class in `minority`
+    keeps one sample in `rho`."""
     imratio: float | None = Field(None, gt=0, lt=1)
-    """Share of positives among the training samples that are left."""
+    """With `drop_positives` and `drop_positives_per_class`: the share of positives among the training samples
+    that are left."""
     rho: float | None = Field(None, ge=1)
-    """Each minority class keeps 1/rho of its training samples."""
+    """With `minority`: each minority class keeps 1/`rho` of its training samples."""
     minority: tuple[int, ...] = ()
-    """The minority classes, by number."""
+    """With `minority`: the minority classes, by number."""
     share: float | None = Field(None, ge=0, lt=1)
-    """The share of the positives that is removed."""
+    """With `remove_positives`: the share of the positives that is dropped."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -96,33 +98,34 @@ class PartitionSpec(Spec):
     }
 
     rule: Name = "even"
-    """How training samples are dealt to clients. `even`: a random split. `mix`: a share `alpha` at random, the
-    rest sorted by class. `dirichlet`: clients of equal size with class shares drawn from Dir(`delta`).
-    `class_dirichlet`: each class dealt in shares drawn from Dir(`delta`). `silos`: no class lies with two
-    clients. `groups`: whole groups (patients, characters) are dealt. `sites`: the samples of a site to
-    clients of its own. `by_group`, `by_site`: a client for each group or site."""
+    """`even`: a random split, with the same share of each class for every client. `mix`: the share `alpha` of the
+    samples at random, the rest sorted by class. `dirichlet`: clients of equal size, each with class shares drawn
+    from Dir(`delta`). `class_dirichlet`: each class is split among the clients in shares drawn from Dir(`delta`).
+    `silos`: all samples of a class belong to one client. `groups`: whole groups (patients, characters) are dealt
+    to clients. `sites`: each site has clients of its own, among which its samples are dealt. `by_group`,
+    `by_site`: one client for each group or site."""
     alpha: float | None = Field(None, ge=0, le=1)
-    """Of `mix`: the share of samples that is dealt at random; 0 is one class a client, 1 is i.i.d."""
+    """With `mix`: the share of the samples that is dealt at random; 0 is one class a client, 1 is i.i.d."""
     delta: float | None = Field(None, gt=0)
-    """Of `dirichlet` and `class_dirichlet`: the concentration; smaller is more unequal."""
+    """With `dirichlet` and `class_dirichlet`: the concentration; smaller is more unequal."""
     by: Literal["classes", "labels"] = "classes"
-    """Of `class_dirichlet`: whether the original classes or the labels are dealt in shares."""
+    """With `class_dirichlet`: whether the original classes or the labels are split in shares."""
     least: int = Field(8, ge=1)
-    """Of `class_dirichlet`: the fewest samples of a client."""
+    """With `class_dirichlet`: the smallest number of samples of a client."""
     paired: bool = False
-    """Of `silos`: positive and negative classes are dealt in the same shuffled order."""
+    """With `silos`: positive and negative classes are dealt in the same shuffled order."""
     remainder: Literal["last", "random"] = "last"
-    """Of `mix`: which samples are left out if they do not divide evenly, those of the last class or random
-    ones."""
+    """With `mix`: which samples are left out if they do not divide evenly among the clients: samples of the
+    `last` class, or `random` samples."""
     of: int | None = Field(None, ge=1, le=1_000_000)
-    """The samples are dealt to this many clients and only the first `data.clients` of them train. With
+    """The samples are dealt to this many clients, and only the first `data.clients` of them train. With
     `clients: 1`, one client trains alone on its share."""
     options: dict[str, Any] = {}
     """Options of a rule from a file or package of your own."""
 
 
 def _share_or_own(value: Any) -> Any:
-    """Refuse in one message what is neither, where a union would give one for each of its parts."""
+    """Refuse any other value with one message; a union of types would give a message for each type."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value != "own" and not (number and 0 <= value < 1):
         raise ValueError(
@@ -134,11 +137,11 @@ def _share_or_own(value: Any) -> Any:
 _CLIENTS: dict[str, Any] = {
     "anyOf": [{"type": "integer", "minimum": 1, "maximum": 1_000_000}, {"const": "sites"}]
 }
-"""What a YAML may say of ``clients``: planning puts the number of sites."""
+"""The values of ``clients`` in a YAML; planning replaces ``sites`` by the number of sites."""
 
 
 class DataSpec(Spec):
-    """A dataset as one setting sees it: labels, imbalance, clients, and the share held out for validation."""
+    """The data of a run: a dataset, its labels, imbalance and clients, and the share held out for validation."""
 
     added_later: ClassVar[tuple[str, ...]] = ("content", "draw", "validation_of", "sources", "tests")
 
@@ -147,27 +150,28 @@ class DataSpec(Spec):
     point."""
     content: str | None = None
     """Filled in by fedbench: the digest of a dataset that a YAML file describes. When the file or its data
-    change, so do the keys of runs."""
+    change, the keys of runs change."""
     labels: LabelSpec = LabelSpec()
-    """How original classes become labels."""
+    """How the dataset's classes become labels."""
     imbalance: ImbalanceSpec = ImbalanceSpec()
     """Which training samples are dropped."""
     partition: PartitionSpec = PartitionSpec()
-    """How training samples are dealt to clients."""
+    """How the training samples are dealt to clients."""
     clients: Annotated[int, WithJsonSchema(_CLIENTS)] = Field(ge=1, le=1_000_000)
-    """Number of clients. `sites` in a YAML: as many as own the samples, such as hospitals."""
+    """Number of clients. `sites` in a YAML: one client for each site, such as a hospital."""
     validation: Annotated[float | Literal["own"], BeforeValidator(_share_or_own)] = 0.0
     """The share of training samples that is held out for validation, or `own`: the dataset's official
     validation part."""
     validation_of: Literal["kept", "all"] = "kept"
-    """Whether the validation share is drawn from the samples that the imbalance rule `kept`, or from `all`
-    before it."""
+    """Whether the validation share is drawn after the imbalance rule, from the samples `kept`, or before it, from
+    `all` samples."""
     draw: int | None = Field(None, ge=0)
-    """Seed of all that is drawn here (dropped, held out, dealt). Default: the seed of the run."""
+    """The seed that decides which samples are dropped, held out and dealt to which client. Default: the seed of
+    the run."""
     sources: tuple[str, ...] = ()
-    """Further datasets, of other sites. Their training parts are added to that of `dataset`."""
+    """Further datasets, of other sites. Their training parts are added to the training part of `dataset`."""
     tests: Literal["own", "all"] = "own"
-    """With `sources`: whether the test part is that of `dataset` alone (`own`) or of all of them."""
+    """With `sources`: the test part of `dataset` alone (`own`), or the test parts of `all` datasets."""
 
     @model_validator(mode="after")
     def _no_more_than_were_dealt_to(self) -> Self:
@@ -183,7 +187,7 @@ class DataSpec(Spec):
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """All datasets it is made of, in the order of their sites."""
+        """The names of all datasets whose samples are used, in the order of their sites."""
         return (self.dataset, *self.sources)
 
     @property
@@ -192,10 +196,10 @@ class DataSpec(Spec):
         return self.validation != 0
 
     def seed_of(self, run_seed: int) -> int:
-        """Return the seed of all that is drawn to make the data of a run."""
+        """Return the seed by which samples are dropped, held out and dealt in a run with seed ``run_seed``."""
         return run_seed if self.draw is None else self.draw
 
     def partition_key(self, seed: int) -> str:
-        """Return the 16 hex digits that name the partition file of this rule and run's seed."""
+        """Return the 16 hex digits that name the partition file of these data in a run with this seed."""
         facts = {"data": self.canonical, "seed": str(self.seed_of(seed)), "numerics": str(NUMERICS)}
         return digest_of(mapping_of(facts))

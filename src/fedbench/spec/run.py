@@ -1,4 +1,4 @@
-"""What a run is: the typed, validated description of everything that changes its numbers, and its key."""
+"""The description of one run, with everything that changes its numbers, and its key."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ from fedbench.spec.train import TrainSpec
 
 
 class NetworkSpec(Spec):
-    """A network by the name of its file in ``fedbench.models``, with its options."""
+    """A network of ``fedbench.models``, with its options and the rule of its initial weights."""
 
     added_later: ClassVar[tuple[str, ...]] = ("weights",)
 
     name: Name
     """Name of a network: a file in `src/fedbench/models`, or an entry point."""
     options: dict[str, Any] = {}
-    """Arguments of its `build` function."""
+    """Arguments of the network's `build` function."""
     weights: Literal["pytorch", "xavier"] = "pytorch"
-    """Initial weights of linear and convolution layers. `pytorch`: those of its layers. `xavier`: normal after Glorot,
-    and each bias is 1 divided by the number of biases of its layer, so 1 for a single output (fcsg's program, 353356a,
-    Invariant Logistic Regression/dataset.py 78-82, and D-AUPRC, 3f96df4, utils.py 49-56 and 77-84)."""
+    """Initial weights of linear and convolution layers. `pytorch`: PyTorch's defaults. `xavier`: weights are normal
+    after Glorot, and each bias is 1 divided by the number of biases of its layer, so 1 for a single output (fcsg's
+    program, 353356a, Invariant Logistic Regression/dataset.py 78-82, and D-AUPRC, 3f96df4, utils.py 49-56 and
+    77-84)."""
 
 
 class TaskSpec(Spec):
-    """What is learned, by the name of its file in ``fedbench.tasks``, with its options."""
+    """The learning task: its batches, loss and metrics; a file in ``fedbench.tasks``, with its options."""
 
     name: Name
     """Name of a task: a file in `src/fedbench/tasks`, or an entry point."""
     options: dict[str, Any] = {}
-    """Its fields."""
+    """The task's options, named like the fields of its class."""
 
 
 class StartSpec(Spec):
     """Where training starts, if not from random weights: the final model of ``run``, or a file of ``weights``."""
 
     run: RunSpec | None = None
-    """The run whose final model training starts from; a study names it as a `cell`."""
+    """The run from whose final model training starts; a study names this run as a `cell`."""
     weights: str | None = Field(None, exclude=True)
     """A file that `torch.save(module.state_dict(), path)` wrote."""
     sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$")
-    """Checksum of the file of `weights`. It enters the key of the run; the path does not."""
+    """Checksum of the file of `weights`. The checksum enters the key of the run; the path does not."""
     drop_head: bool = False
-    """Take all layers but the output layer, which starts at random."""
+    """Take the weights of all layers except the output layer, which starts at random."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -63,27 +64,27 @@ LATE_PARAMS: dict[str, Any] = {
     "a_b": "free", "alpha_least": None, "alpha_start": 0, "ascent": "each_step", "dual_losses": "clean",
     "halves": "as_algorithm", "stage_start": "last",
 }  # fmt: skip
-"""Hyper-parameters that came after runs had been stored, and the default of each: one that equals it is left out of a
-run's, so the keys of runs from before it stay what they were."""
+"""Hyper-parameters that were added after runs had been stored, with their defaults. A run leaves out a hyper-parameter
+that equals its default, so that the keys of older runs do not change."""
 SHARED = ("data", "network", "task", "train", "start")
-"""The parts of a run that others have too: the canonical JSON of each is made once."""
+"""The parts that many runs share: the canonical JSON of each part is made once."""
 
 
 class RunSpec(Spec):
-    """One run. Two runs with the same key have the same numbers, wherever they were made."""
+    """One run: one method on one setting with one seed. Equal keys mean equal numbers, wherever a run was made."""
 
     added_later: ClassVar[tuple[str, ...]] = ("task", "start")
 
     data: DataSpec
-    """What is trained on."""
+    """The data: dataset, labels, imbalance and clients."""
     network: NetworkSpec
     """The network."""
     task: TaskSpec | None = None
-    """What is learned. Default: classification."""
+    """The learning task. Default: classification."""
     method: Name
     """Name of a method: a file in `src/fedbench/algorithms`, or an entry point."""
     params: dict[str, Any]
-    """Every hyper-parameter of the method; of those with a default, the ones that differ from it."""
+    """The method's hyper-parameters: all that have no default, and those that differ from their default."""
     train: TrainSpec
     """How long and how it trains."""
     start: StartSpec | None = None
@@ -91,8 +92,8 @@ class RunSpec(Spec):
     seed: int = Field(ge=0)
     """Filled in by fedbench: the seed of everything random, one of `seeds`."""
     numerics: int = NUMERICS
-    """Filled in by fedbench: the version of its numerics. A change of code that changes results raises it, and so
-    changes all keys."""
+    """Filled in by fedbench: the version of the numerics. A change of code that changes results raises the version,
+    and with it all keys change."""
 
     @field_validator("params")
     @classmethod
@@ -116,7 +117,7 @@ class RunSpec(Spec):
         )
 
     def seeded(self, seed: int) -> RunSpec:
-        """Return this run with another seed; a run it starts from gets the same one."""
+        """Return this run with another seed; the run from whose model it starts gets the same seed."""
         start = self.start
         if start is not None and start.run is not None:
             start = start.model_copy(update={"run": start.run.seeded(seed)})

@@ -1,4 +1,4 @@
-"""How a run trains: how long, in what portions, who takes part, with which steps."""
+"""How a run trains: its length, its rounds and batches, its participants, its step sizes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from pydantic import Field, FiniteFloat, model_validator
 from fedbench.spec.base import Spec
 
 LONGEST = 1_000_000_000
-"""The most iterations, rounds or passes of a run: more is a slip of the pen, and years of training."""
+"""The most iterations, rounds or passes of a run. More would be years of training, so a larger number is a typing
+mistake."""
 MOST_EVALUATIONS = 100_000
-"""The most points of a curve. A run that has fewer rounds is evaluated after each of them."""
+"""The most points of a curve. A run with fewer rounds than `evaluations` is evaluated after every round."""
 
 
 class ParticipationSpec(Spec):
-    """Who takes part in a round."""
+    """Which clients take part in a round."""
 
     added_later: ClassVar[tuple[str, ...]] = ("groups",)
 
     rule: Literal["full", "random", "cyclic"] = "full"
-    """Who takes part in a round. `full`: all clients. `random`: `clients` of all, drawn without replacement.
-    `cyclic`: `clients` of the group whose turn it is."""
+    """`full`: all clients. `random`: a number `clients` of them, drawn without replacement. `cyclic`: a number
+    `clients` from the group whose turn it is."""
     clients: int | None = Field(None, ge=1)
-    """Number of clients in a round, with `random` and `cyclic`."""
+    """With `random` and `cyclic`: the number of clients in a round."""
     groups: int | None = Field(None, ge=1)
-    """With `cyclic`: the clients are dealt to this many fixed groups once; a cycle is one round of each group.
-    With `random` it only says how many rounds a cycle has."""
+    """With `cyclic`: before training, the clients are dealt to this many groups; a cycle is one round of each group.
+    With `random`: the number of rounds of a cycle; it does not change who takes part."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -42,7 +43,7 @@ class ParticipationSpec(Spec):
         return self
 
     def check(self, n_clients: int) -> None:
-        """Raise ValueError unless ``n_clients`` clients are enough for the groups, and a group for its draw."""
+        """Raise ValueError if ``n_clients`` are too few for the groups, or a group too small for its draw."""
         groups = 1 if self.rule != "cyclic" or self.groups is None else self.groups
         if groups > n_clients:
             raise ValueError(f"participation.groups is {groups}, but there are only {n_clients} clients")
@@ -53,13 +54,12 @@ class ParticipationSpec(Spec):
 
 
 class NormalizeSpec(Spec):
-    """Mean and standard deviation of each channel, by which inputs in [0, 1] are normalised."""
+    """Normalisation of inputs in [0, 1]: each channel's mean is subtracted, then its standard deviation divides."""
 
     mean: tuple[FiniteFloat, ...] = Field(min_length=1)
     """Mean of each channel, of inputs in [0, 1]."""
     std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
-    """Standard deviation of each channel. A grey image with three of them becomes an image of three channels.
-    """
+    """Standard deviation of each channel. With three channels, a grey image becomes an image of three channels."""
 
     @model_validator(mode="after")
     def _alike(self) -> Self:
@@ -69,30 +69,31 @@ class NormalizeSpec(Spec):
 
 
 class NoiseSpec(Spec):
-    """Gaussian noise that training adds to normalised inputs, with a mean of its own for each client."""
+    """Gaussian noise that training adds to normalised inputs, with another mean for each client."""
 
     std: float = Field(0.0, ge=0, lt=float("inf"))
     """Standard deviation of the noise."""
     shift: FiniteFloat = 0.0
-    """The mean of client k's noise is this times k - `centre`, clients counted from 0. FeDXL's program, on which cycp
-    builds, has std 0.01, shift 0.01 and centre 8 on 16 machines (a3b2f29, FeDXL/main.py 129, arguments.py 40)."""
+    """The mean of client k's noise is `shift` times (k - `centre`), with clients counted from 0. FeDXL's program, on
+    which cycp builds, has std 0.01, shift 0.01 and centre 8 on 16 machines (a3b2f29, FeDXL/main.py 129, arguments.py
+    40)."""
     centre: int = Field(0, ge=0)
     """The client whose noise has mean 0."""
 
 
 class StagesSpec(Spec):
-    """Stages of training that grow; step sizes fall after each."""
+    """Stages of training, each `scale` times as long as the stage before; step sizes fall after each stage."""
 
     first: int = Field(ge=1)
     """Length of the first stage in cycles, or in rounds where there are no cycles."""
     scale: float = Field(1.0, ge=1)
-    """Each later stage is this many times as long as the one before."""
+    """A stage is this many times as long as the stage before."""
     factor: float = Field(gt=0, le=1)
     """Step sizes are multiplied by this after each stage."""
 
 
 class TrainSpec(Spec):
-    """How long, in what portions and with which step schedule a run trains."""
+    """The length of training, its rounds and batches, its participants and its step-size schedule."""
 
     added_later: ClassVar[tuple[str, ...]] = (
         "cycles", "stage_every", "stage_factor", "stages", "positives", "prior", "select", "keep_model",
@@ -111,64 +112,67 @@ class TrainSpec(Spec):
     period: int | None = Field(None, ge=1)
     """Local steps of a round. Give either `period` or `local_epochs`."""
     local_epochs: int | None = Field(None, ge=1)
-    """Passes of a round over the client's data, for clients of unequal size."""
+    """Passes over the client's data in a round, for clients of unequal size."""
     batch_size: int | None = Field(None, ge=1)
     """Samples of a mini-batch. Give either `batch_size` or `batches_per_epoch`."""
     batches_per_epoch: int | None = Field(None, ge=1)
     """Mini-batches of a pass; the batch size follows from the client's number of samples."""
     positives: Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Positives in each mini-batch; the rest are negatives, each drawn from its own class. A whole number: how many,
-    and a sample weighs as much as its class does in the client's data, so that the mean of a batch is unbiased. A share
-    below 1: of `batch_size`, rounded down; all samples weigh the same, and `prior` is the share in batches. So does
-    the DualSampler of LibAUC (sampler/sampler.py); a client with few positives gives some of them several times."""
+    """Stratified batches: each mini-batch holds a fixed number of positives, and the rest are negatives. A whole number
+    is the number of positives; a sample then weighs in proportion to its class in the client's data, so that the mean
+    of a batch is unbiased. A share below 1 is multiplied by `batch_size` and rounded down; all samples then weigh the
+    same, and min-max losses take the share of positives in batches for their prior. The DualSampler of LibAUC does so
+    (sampler/sampler.py): if a client has few positives, some of them occur several times in an epoch."""
     prior: Literal["client", "pooled"] = "pooled"
-    """Share of positives in min-max losses: the mean of the clients' own, or that of all samples together. Where
-    clients differ, only the first makes the mean of their losses the square loss of the AUC. Default in a YAML:
-    `pooled` with the partition rule `even` and with more than two classes, else `client`."""
+    """The share of positives in min-max losses. `client`: the mean of the clients' shares. `pooled`: the share among
+    all samples together. If clients differ, only with `client` is the mean of their losses the square loss of the AUC.
+    Default in a YAML: `pooled` with the partition rule `even` and with more than two classes, else `client`."""
     weights: Literal["equal", "samples"] = "equal"
-    """How clients weigh in every average: all alike, or by their training samples, as FedAvg's paper has it. `prior` is
-    then the clients' mean with the same weights, the share of all samples. Methods that weigh clients themselves refuse
-    `samples`."""
+    """The weights of clients in every average: `equal`, or in proportion to their training `samples`, as in the paper
+    of FedAvg. With `samples`, the prior of min-max losses is the share of positives among all samples. Methods that
+    weigh clients themselves refuse `samples`."""
     reference: Literal["local", "pooled"] | None = None
-    """Trained without federation, in as many steps. `local`: each client alone on its own data, a model each. `pooled`:
-    all data on one client, whose batches are as large as those of a round's clients together, so that as many samples
-    are seen. A table or figure with `references` has such runs beside its own."""
+    """Training without federation, with the same number of steps. `local`: each client trains its own model on its own
+    data. `pooled`: one client trains on all data, with batches as large as the batches of a round's participants
+    together, so that it sees as many samples. `references` of a table or figure adds such runs to it."""
     participation: ParticipationSpec = ParticipationSpec()
-    """Who takes part in a round."""
+    """Which clients take part in a round."""
     decay_at: tuple[float, ...] = ()
-    """Step sizes fall at these fractions of training, in (0, 1); where clients take turns, between cycles."""
+    """The fractions of training, in (0, 1), after which step sizes fall; where clients take turns, rounded to the end
+    of a cycle."""
     decay_factor: float = Field(0.1, gt=0, le=1)
-    """With `decay_at`: step sizes are multiplied by this."""
+    """With `decay_at`: the factor of the step sizes."""
     stage_every: int | None = Field(None, ge=1)
-    """Step sizes fall every this many iterations; where clients take turns, at the end of the cycle."""
+    """Step sizes fall each time this many iterations are over; where clients take turns, at the end of that cycle."""
     stage_factor: float | None = Field(None, gt=0, le=1)
-    """With `stage_every`: step sizes are multiplied by this."""
+    """With `stage_every`: the factor of the step sizes."""
     stages: StagesSpec | None = None
-    """Step sizes fall at the ends of stages that grow."""
+    """Stages of growing length, after each of which step sizes fall."""
     weight_decay: float = Field(0.0, ge=0)
     """This multiple of the parameters is added to each gradient."""
     clip_norm: float | None = Field(None, gt=0)
-    """The largest norm of a gradient."""
+    """The largest Euclidean norm of a client's gradient; a longer gradient is scaled down."""
     clip_value: float | None = Field(None, gt=0)
-    """The largest absolute value of a gradient's entries."""
+    """The largest absolute value of a gradient's entries; larger entries are cut off."""
     augment: Literal["none", "crop_flip", "crop_flips", "pad_crop_flip", "affine"] = "none"
-    """Random changes of training images."""
+    """Random changes of training images. `crop_flip`: crop by 2 pixels, flip left-right, resize back. `crop_flips`: the
+    same, also flipped top-bottom. `pad_crop_flip`: pad by 4 pixels of zeros, crop to the old size, flip left-right.
+    `affine`: turn by up to 15 degrees, shift and scale by up to 5 %."""
     noise: NoiseSpec | None = None
-    """Gaussian noise that is added to training inputs after they are normalised."""
+    """Gaussian noise that is added to training inputs after normalisation."""
     normalize: NormalizeSpec | None = None
-    """Mean and standard deviation by which inputs are normalised."""
+    """Mean and standard deviation for the normalisation of inputs."""
     minority_classes: tuple[int, ...] = ()
     """The classes of the metric `minority_accuracy`."""
     evaluations: int = Field(20, ge=1, le=MOST_EVALUATIONS)
-    """Number of evaluations, evenly spaced; the curve has so many points."""
+    """The number of evaluations, evenly spaced over training: the points of a curve."""
     select: str | None = Field(None, pattern=r"^val_.")
-    """The validation metric that chooses the reported evaluation. Default: the last evaluation is reported.
-    """
+    """The validation metric that chooses the reported evaluation. Default: the last evaluation is reported."""
     keep_model: bool = False
     """Store the final model, for runs that start from it."""
     precision: Literal["float32", "tf32", "bf16"] = "float32"
     """Precision of matrix products and convolutions. `tf32` rounds their factors to 10 bits on a GPU. `bf16` computes
-    training passes in bfloat16 (8 bits), and evaluations in float32. Parameters and updates are always float32."""
+    training passes in bfloat16 (8 bits) and evaluations in float32. Parameters and updates are always float32."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -193,19 +197,19 @@ class TrainSpec(Spec):
 
     @property
     def oversamples(self) -> bool:
-        """Whether batches hold another share of positives than the data, and all of their samples weigh the same."""
+        """Whether ``positives`` is a share: batches hold that share of positives, and all samples weigh the same."""
         return isinstance(self.positives, float)
 
     @property
     def positives_of_batch(self) -> int:
-        """How many positives a batch of ``batch_size`` holds, at least one; 0 where they come as they fall."""
+        """The number of positives in a batch of ``batch_size``, at least 1; 0 if batches are not stratified."""
         if not isinstance(self.positives, float):
             return self.positives or 0
         return max(1, math.floor(self.positives * (self.batch_size or 0) + 1e-9))
 
     @property
     def known_rounds(self) -> int | None:
-        """How many rounds the run has; None where the clients' data decide (``epochs``)."""
+        """The number of rounds; None if it depends on the clients' number of samples (``epochs``)."""
         if self.cycles is not None:
             return self.cycles * (self.participation.groups or 1)
         if self.iterations is not None and self.period is not None:

@@ -36,12 +36,12 @@ Values = Annotated[
 
 
 class Comparison(Spec):
-    """A method against other methods, itself at another setting, or a number."""
+    """A method is compared with other methods, with itself at another setting, or with a number."""
 
     method: Names
-    """The method that the claim is about; of several, each has to hold."""
+    """The method that the claim is about; of several methods, the claim has to hold for each."""
     than: float | dict[str, Value] | Names
-    """What it is compared with: other methods, a number, or the same method at another setting (`{p: 4}`)."""
+    """The other side of the comparison: other methods, a number, or the same method at another setting (`{p: 4}`)."""
     metric: str
     """The metric."""
     margin: float = Field(0.0, ge=0)
@@ -49,12 +49,13 @@ class Comparison(Spec):
     when: dict[str, Value] = {}
     """The method's own setting, where `than` names another."""
     rival: str | None = None
-    """The method at the setting that `than` names, where it is another: one with which it coincides there."""
+    """Where `than` names a setting: another method, to be taken there. The two have to coincide at that setting, as
+    CODASCA and NPA do at a period of 1."""
     change: dict[str, Annotated[list[Value], Field(min_length=2, max_length=2)]] = {}
-    """A setting and two of its values: what is compared is the change of the metric from the first to the
+    """A setting and two of its values: the comparison is of the change of the metric from the first value to the
     second."""
     over: Literal["end", "curve"] = "end"
-    """Whether the end of training or the mean of the curve is compared."""
+    """Which value of the metric is compared: at the `end` of training, or the mean of the `curve`."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -68,29 +69,30 @@ class Comparison(Spec):
 
 
 class Within(Comparison):
-    """A comparison that needs a margin: no worse by more, or equal up to it."""
+    """A comparison with a margin: the method is no worse by more than the margin, or equal within the margin."""
 
     margin: float = Field(gt=0)
     """The largest difference that does not count."""
 
 
 class Trend(Spec):
-    """A method's metric, or the ``gap`` between two (the second may be ``best_other``), along a setting."""
+    """A method's metric, or the ``gap`` between two methods, rises or falls along a setting."""
 
     method: str | None = None
     """The method. Give either `method` or `gap`."""
     gap: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
-    """Two methods, whose difference is looked at; the second may be `best_other`."""
+    """Two methods, whose difference has to rise; the second may be `best_other`, the best of all other methods."""
     metric: str
     """The metric."""
     along: str
-    """The setting along which it rises."""
+    """The setting along which the metric or the gap rises."""
     falls: bool = False
-    """It falls."""
+    """The metric or the gap falls instead."""
     margin: float = Field(0.0, ge=0)
     """The smallest change that counts."""
     over: Literal["end", "curve"] = "end"
-    """Whether the end of training or the mean of the curve is looked at, which is larger where training is faster."""
+    """Which value of the metric is taken: at the `end` of training, or the mean of the `curve`, which is larger if
+    training is faster."""
 
     @model_validator(mode="after")
     def _method_or_gap(self) -> Self:
@@ -100,27 +102,28 @@ class Trend(Spec):
 
 
 class Ratio(Spec):
-    """The cost of one method divided by that of another, or the ``largest`` settings that cost no accuracy.
+    """The cost of one method divided by the cost of another, or the ratio of the ``largest`` settings that cost no
+    accuracy.
 
-    A target that is missed costs infinitely much. ``largest: I, within: 0.005, of: 1`` is the largest I whose metric is
-    within 0.005 of that at I = 1.
+    A target that is missed has an infinite cost. ``largest: I, within: 0.005, of: 1`` is the largest I whose metric is
+    within 0.005 of the metric at I = 1.
     """
 
     method: str
     """The method that the claim is about."""
     than: dict[str, Value] | str
-    """The method, or the same method's setting, whose cost it is divided by."""
+    """The divisor: the cost of this method, or of the same method at this setting."""
     when: dict[str, Value] = {}
     """The method's own setting, where `than` names another."""
     needs: Literal["round", "iteration", "samples", "floats_up", "floats_down", "seconds"] | None = None
     """The cost. Give either `needs` or `largest`."""
     to: Annotated[dict[str, float], Field(max_length=1)] = {}
-    """A metric and its target: the cost until the first evaluation that reaches it. Default: the cost of the
-    run."""
+    """A metric and its target: the cost is counted until the first evaluation that reaches the target. Default: the
+    cost of the whole run."""
     largest: str | None = None
     """The setting whose largest value is compared, for example `I`."""
     within: float | None = Field(None, gt=0)
-    """With `largest`: how far the metric may be from that at `of`."""
+    """With `largest`: how far the metric may be from the metric at `of`."""
     of: Value | None = None
     """With `largest`: the value of the setting that the others are compared with."""
     metric: str | None = None
@@ -142,38 +145,38 @@ class Ratio(Spec):
 
 
 class Exists(Spec):
-    """Somewhere all other methods are below ``others_below``, and ``method`` is above ``above``."""
+    """In at least one setting all other methods are below ``others_below``, and ``method`` is above ``above``."""
 
     method: str
     """The method that the claim is about."""
     above: float
-    """Its metric has to be above this."""
+    """The lower limit for the method's metric."""
     others_below: float
-    """All other methods have to be below this, in the same setting."""
+    """The upper limit for all other methods, in the same setting."""
     metric: str
     """The metric."""
 
 
 class ClaimSpec(Spec):
-    """A sentence of the paper that can be tested, as one of six forms."""
+    """A sentence of the paper that can be tested, in one of six forms: `better` to `exists`."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     says: str
     """The sentence, in words of your own."""
     at: str = ""
-    """Where the paper says so."""
+    """The place in the paper."""
     targets: Annotated[Names, Field(alias="in")]
-    """The tables and figures whose cells it is about."""
+    """The tables and figures whose cells the claim is about."""
     own_data: bool = False
-    """Judge it on tables of data that the paper does not have. Default: such tables are shown without a
-    verdict."""
+    """Judge the claim also on datasets that the paper does not have. Default: tables of such datasets are shown without
+    a verdict."""
     untested: str = ""
-    """Why the claim has no verdict whatever its numbers are: they could not come out otherwise."""
+    """Why the claim gets no verdict: its numbers could not come out otherwise."""
     only: dict[str, Values] = {}
-    """Settings or datasets that it is narrowed to, with their values."""
+    """The settings and datasets to which the claim is restricted, with their values."""
     holds: Literal["all", "average", "most", "some"] = "average"
-    """Where it has to hold: in `all` settings, in `most`, in `some`, or on `average`."""
+    """In how many settings the claim has to hold: in `all`, in `most` (more than half), in `some`, or on `average`."""
     better: Comparison | None = None
     """The method is above each of `than` by more than `margin`."""
     no_worse: Within | None = None
@@ -183,9 +186,9 @@ class ClaimSpec(Spec):
     trend: Trend | None = None
     """A metric, or a gap between two methods, rises along a setting."""
     ratio: Ratio | None = None
-    """One cost divided by another is large or small enough."""
+    """One cost divided by another is at least or at most a number."""
     exists: Exists | None = None
-    """In some setting all other methods are low and the method is high."""
+    """In at least one setting all other methods are below one limit, and the method is above another."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

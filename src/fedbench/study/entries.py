@@ -35,10 +35,9 @@ class Entry(Spec):
     train: TrainPiece = {}
     """Changes to `train`."""
     task: TaskPiece | None = None
-    """What is learned; `null`: classification."""
+    """The learning task; `null`: classification."""
     start: StartPiece | None = None
-    """Where training starts: `cell` (a cell of this paper, whose final model is taken), or `weights` and
-    `sha256`."""
+    """Where training starts: from the final model of a `cell` of this paper, or from `weights` with `sha256`."""
 
     def piece(self) -> dict[str, Any]:
         """Return what is written here as a piece of a run specification; a written ``null`` takes away."""
@@ -49,19 +48,19 @@ class DatasetEntry(Entry):
     """One dataset of a paper, under the label that its tables show."""
 
     printed: bool = True
-    """Whether the paper prints numbers for it; `false` for an addition of ours."""
+    """Whether the paper publishes results on this dataset; `false` for a dataset that was added here."""
     note: str = ""
     """A note below tables that show it."""
     data: DataPiece
     """Changes to `data`: its `dataset`, labels, imbalance, partition."""
     network: NetworkPiece
-    """Its network."""
+    """The network."""
     fixed: RunPiece = {}
-    """A piece of a run that wins over everything else, settings included."""
+    """Keys of a run that override everything else, settings included."""
 
 
 class TwinSpec(Spec):
-    """A method is the method ``of`` if its hyper-parameters have the values in ``when``, which may be empty."""
+    """A method that equals this one where this one's hyper-parameters have the values in ``when``."""
 
     of: str
     """The other method."""
@@ -75,19 +74,19 @@ class MethodEntry(Entry):
     algorithm: Name
     """Name of the method: a file in `src/fedbench/algorithms`, or an entry point."""
     params: dict[str, Any] = {}
-    """Every hyper-parameter."""
+    """The hyper-parameters and their values."""
     grid: dict[str, list[Any]] = {}
-    """What `fedbench tune` tries: values of a hyper-parameter, or of a place of the run (`train.decay_at`).
-    Names with commas are tried together: `"lr, momentum": [[0.1, 0.9]]`."""
+    """The values that `fedbench tune` tries, by hyper-parameter or key of the run (`train.decay_at`). Names joined by a
+    comma are varied together: `"lr, momentum": [[0.1, 0.9]]`."""
     published: list[str] = []
-    """Hyper-parameters whose value the paper or its program gives. With `constants: paper` they come before
-    tuned values."""
+    """The hyper-parameters whose values are published, in the paper or in its program. With `constants: paper` these
+    values override tuned ones."""
     only: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
     """The method has cells only at these values of a setting, or on these datasets."""
     at: dict[str, dict[Value, RunPiece]] = {}
-    """Pieces of a run, by setting (or `dataset`) and value, that are laid over the run there."""
+    """Changes to the run at certain values of a setting (or of `dataset`), by setting and value."""
     twin: TwinSpec | None = None
-    """A method that this one equals at some hyper-parameters. Leaderboards rank the two as one."""
+    """Another method that equals this one at certain hyper-parameters. Leaderboards then rank the two as one."""
 
     @model_validator(mode="after")
     def _params_are_given(self) -> MethodEntry:
@@ -106,18 +105,19 @@ class MethodEntry(Entry):
 
 
 class SettingEntry(Spec):
-    """One thing that a table varies."""
+    """A setting: a quantity that tables and figures vary, such as the number of clients."""
 
     sets: list[str]
-    """The places of a run that it sets, such as `data.clients`. `.` is a piece of a run."""
+    """The keys of a run that the setting sets, such as `data.clients`. `.` is the run itself: each value is then a
+    piece of a run."""
     default: Value
-    """The value where a table or a figure names none."""
+    """The value for tables and figures that name none."""
     label: str
-    """Its name in tables."""
+    """The setting's name in tables."""
     values: dict[Value, Any] = {}
-    """What a value stands for, where it is not set as it is."""
+    """For values that are only names: what each of them sets."""
     datasets: list[str] = []
-    """The datasets it changes. Default: all."""
+    """The datasets that the setting changes. Default: all."""
 
     def holds(self, dataset: str) -> bool:
         """Say whether the setting sets something on a dataset."""

@@ -17,41 +17,40 @@ PREDICTED = ("roc", "pr", "calibration", "confusion")
 
 
 class FigureSpec(Spec):
-    """What a figure shows, against what, and what its panels are."""
+    """The content of a figure: its cells, its axes and its panels."""
 
     title: str
     """Title of the figure."""
     kind: Literal["curves", "final", "duals", "pareto", "forest", "roc", "pr", "calibration", "confusion"] = (
         "curves"
     )
-    """`curves` over the course of training; `final` values against a setting; `duals`: the dual variables of
-    every client; `pareto`: final values of all methods against their cost; `forest`: final values of each site
-    below each other, with the interval over its test samples. Of two classes, from predictions of the test samples,
-    which its cells keep as with `keep_model`: `roc` and `pr` curves, `calibration` with its Brier score, and
-    `confusion` matrices."""
+    """`curves`: a metric during training. `final`: final values against a setting. `duals`: the dual variables of every
+    client. `pareto`: final values of all methods against their cost. `forest`: one row for each site, with the final
+    value and its interval over the site's test samples. For two classes, from predictions of the test samples, which
+    the runs then keep as with `keep_model`: `roc` and `pr` curves, `calibration` with the Brier score, and `confusion`
+    matrices."""
     panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
-    """What varies between panels: dataset, method, metric or a setting. With two of them: rows and columns.
-    """
+    """What varies between panels: dataset, method, metric or a setting. Two of these vary between rows and columns."""
     datasets: list[str]
-    """Its datasets."""
+    """The datasets of the figure."""
     methods: list[str] = []
-    """Its methods. Default: all."""
+    """The methods of the figure. Default: all."""
     settings: dict[str, list[Value]]
-    """The values of each setting that it shows. Default: the setting's default."""
+    """The values of settings; a setting that is not named has its default value."""
     references: list[Literal["local", "pooled"]] = Field([], max_length=2)
-    """Of `forest`: one of `local` and `pooled`. The figure shows the gain of federated training over it. Of `roc`,
-    `pr` and `calibration`: what each cell is trained as besides; of `local` a site's samples are scored by its model.
-    """
+    """Training without federation to compare with (`train.reference`). `forest` takes one of `local` and `pooled`, and
+    shows the gain of federated training over it. `roc`, `pr` and `calibration` show these runs too; with `local`, each
+    site's samples are scored by the site's own model."""
     metrics: list[str]
-    """Its metrics."""
+    """The metrics of the figure."""
     x: str = "iteration"
-    """The horizontal axis: `iteration`, `round`, `cycle`, `samples`, `floats_up` or `seconds`; of `final`
-    figures a setting with numbers."""
+    """The horizontal axis: `iteration`, `round`, `cycle`, `samples`, `floats_up` or `seconds`; in a `final` figure, a
+    setting whose values are numbers."""
     log: Literal["", "x", "y", "xy"] = ""
     """Which axes are logarithmic."""
     sensitivity: float = Field(0.9, gt=0, le=1)
-    """Of `confusion`: predicted positive is what scores at least the highest threshold that reaches this sensitivity
-    on the validation samples of the run."""
+    """With `confusion`: the sensitivity that fixes the threshold. A sample is predicted positive if its score is at
+    least the highest threshold that reaches this sensitivity on the run's validation samples."""
     caption: str = ""
     """A sentence below the figure."""
 

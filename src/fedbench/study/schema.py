@@ -48,7 +48,7 @@ Constants = Literal["paper", "tuned"]
 
 
 class Config(Spec):
-    """What a user edits. Every key can be given for one call, too: ``snakemake --config key=value``."""
+    """The user's choices. Each key can also be given for one call: ``snakemake --config key=value``."""
 
     scale: str = "demo"
     """How much is computed: `demo` (minutes), `reduced` (about an hour for a row of a table) or `paper` (the
@@ -60,18 +60,18 @@ class Config(Spec):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where training runs; `auto` takes a GPU if there is one."""
     client_chunk: int | None = Field(None, ge=1)
-    """Number of clients that are computed together. Default: chosen automatically. It changes speed, and
-    results by rounding, by which validation may select another round."""
+    """Number of clients that are computed together. Default: chosen automatically. The number changes speed; it changes
+    results only by rounding, which may let validation select another round."""
     compile: bool | Literal["graph"] = False
-    """Compile the local steps before training. It takes minutes once and needs a C++ compiler; MLPs then train
-    faster. It changes results by rounding, as `client_chunk` does. `graph`, for a GPU: record them as CUDA graphs
-    instead, in seconds and with their own kernels; convolutions then train two to six times as fast."""
+    """Compile the local steps before training. Compiling takes minutes once and needs a C++ compiler; MLPs then train
+    faster. It changes results by rounding, as `client_chunk` does. `graph`, for a GPU: record the steps as CUDA graphs
+    instead, which takes seconds and needs no compiler; convolutions then train two to six times as fast."""
     inputs: Literal["auto", "device", "host"] = "auto"
-    """Where inputs are kept: `device` copies them into each job's memory, `host` reads batches from the prepared file,
-    which all jobs of a machine share. Default: copies where they fit. It changes no result."""
+    """Where inputs are kept. `device`: each job copies them into its memory. `host`: batches are read from the prepared
+    file, which all jobs of a machine share. `auto`: jobs copy inputs that fit. The choice changes no result."""
     keep_model: bool = False
-    """Keep of each run that is trained its weights, with what it takes to apply them, and the score of every test and
-    validation sample: `fedbench predict` shows them and scores new samples. It changes no result."""
+    """Keep the trained weights of each run, with all that is needed to apply them, and the score of every test and
+    validation sample. `fedbench predict` shows these scores and scores new samples. The choice changes no result."""
     checkpoint_seconds: float = Field(30.0, ge=0)
     """Seconds between checkpoints of an unfinished run; 0: after every round."""
     data_dir: Annotated[str, AfterValidator(_folder)] = "data"
@@ -83,16 +83,16 @@ class Config(Spec):
     tolerance: float = Field(0.01, ge=0, allow_inf_nan=False)
     """The largest difference between our number and the published one that counts as a match."""
     shipped: bool = True
-    """Show reference results, which come with fedbench, where nothing was trained on this machine."""
+    """Show the reference results that come with fedbench for cells that were not trained on this machine."""
     constants: Constants | None = None
-    """`paper`: published hyper-parameters come before tuned ones. `tuned`: tuned ones come first. Default: as
-    the scale says."""
+    """Which hyper-parameters come first where both are known: published (`paper`) or `tuned` ones. Default: as the
+    scale says."""
     set: dict[str, Any] = {}
-    """Places of a run and their values, for this call: `{train.iterations: 500}`."""
+    """Keys of a run and their values, for this call: `{train.iterations: 500}`."""
 
 
 class ScalePaper(Spec):
-    """What one scale runs of one paper, and what it shortens."""
+    """The part of a paper that one scale runs, and how the scale shortens training."""
 
     datasets: list[str] | None = None
     """The datasets that run at this scale. Default: all of the paper."""
@@ -123,21 +123,21 @@ class Paper(Spec):
     key: Name
     """Filled in by fedbench: the name of the file."""
     extends: str | None = None
-    """Another paper whose definitions are taken over."""
+    """Another paper, whose definitions this file takes over and changes."""
     title: str
     """Title, for tables and reports."""
     citation: str
     """Citation, for tables and reports."""
     defaults: RunPiece = {}
-    """What all runs share: `data`, `network`, `train`, `task`, `start`."""
+    """The keys of a run that all cells share: `data`, `network`, `train`, `task`, `start`."""
     datasets: dict[Name, DatasetEntry]
     """Datasets by their label in tables."""
     methods: dict[Name, MethodEntry]
     """Methods by their label in tables."""
     proposes: list[str] = []
-    """The methods that are the paper's own: tables count them and their rivals apart."""
+    """The methods that the paper proposes; tables count proposed methods and baselines separately."""
     settings: dict[Name, SettingEntry] = {}
-    """What tables vary, such as the number of clients."""
+    """The quantities that tables and figures vary, such as the number of clients."""
     measures: Measures = {}
     """Metrics of your own, beside those of fedbench."""
     tables: dict[Name, TableSpec] = {}
@@ -145,12 +145,11 @@ class Paper(Spec):
     figures: dict[Name, FigureSpec] = {}
     """Figures by name."""
     claims: list[ClaimSpec] = []
-    """What the paper says, one sentence an entry."""
+    """Sentences of the paper that are tested."""
     tune: TuneSpec | None = None
     """How hyper-parameters are chosen."""
     scales: dict[str, ScalePaper] = {}
-    """What each scale runs of this paper; the same as an entry under `papers` in `config/scales/NAME.yaml`.
-    """
+    """The part of this paper that each scale runs, as under `papers` in `config/scales/NAME.yaml`."""
     defined: dict[str, list[str]] = {}
     """Filled in by fedbench: what this file adds to the paper that it extends."""
 
@@ -188,7 +187,7 @@ class Paper(Spec):
 
 
 class Scale(Spec):
-    """How much is computed: never what."""
+    """A scale: how much of each paper is computed, with how many seeds and how long."""
 
     name: Name
     """Filled in by fedbench: the name of the file."""
@@ -197,6 +196,6 @@ class Scale(Spec):
     seeds: Seeds
     """Seeds of the runs."""
     constants: Constants = "tuned"
-    """Whether published (`paper`) or tuned (`tuned`) hyper-parameters come first."""
+    """Which hyper-parameters come first where both are known: published (`paper`) or `tuned` ones."""
     papers: dict[str, ScalePaper]
-    """What it runs of each paper, by the name of the paper's file."""
+    """The part of each paper that the scale runs, by the name of the paper's file."""

@@ -16,15 +16,15 @@ class BoardSpec(Spec):
     """How a leaderboard ranks its methods."""
 
     random: str
-    """The method whose scores replace those of a failed cell. It has no rank."""
+    """The control method whose results replace those of a failed cell. It has no rank."""
     pooled: str | None = None
-    """The method trained without federation, with the same budget. It has no rank."""
+    """The control method that is trained without federation, with the same budget. It has no rank."""
     budget: Literal["floats_up", "samples"] | None = None
-    """What methods are compared at: the same `floats_up` or `samples`. Default: the end of training."""
+    """The budget at which methods are compared: equal `floats_up` or equal `samples`. Default: the end of training."""
     within: dict[str, Annotated[float, Field(gt=0)]] = {}
-    """The amount of the budget, by dataset."""
+    """With `budget`: its amount, by dataset."""
     to: dict[str, float] = {}
-    """A target of the first metric, by dataset; the board tells when a method reaches it."""
+    """With `budget`: a target of the first metric, by dataset; the leaderboard shows when a method reaches it."""
 
     @property
     def controls(self) -> list[str]:
@@ -33,49 +33,50 @@ class BoardSpec(Spec):
 
 
 class TableSpec(Spec):
-    """Which cells make the rows and columns of a table, and which published numbers stand beside them."""
+    """The content of a table: its cells, its rows and columns, and the published numbers beside them."""
 
     title: str
     """Title of the table."""
     kind: Literal["results", "rates", "data", "facts", "leaderboard"] = "results"
-    """`results`: numbers of cells. `rates`: exponents fitted over the budgets in `pool`. `data`: the datasets
-    as partitioned. `facts`: counts of `splits` beside published ones. `leaderboard`: methods ranked as
-    `board` says."""
+    """`results`: the metrics of trained cells. `rates`: exponents fitted over the budgets in `pool`. `data`: the
+    datasets as they are partitioned. `facts`: the number of samples in each of `splits` beside the published number.
+    `leaderboard`: methods ranked as `board` says."""
     datasets: list[str]
-    """Its datasets."""
+    """The datasets of the table."""
     additions: list[str] | None = None
-    """Which datasets with `printed: false` it shows too. Default: all that the scale runs."""
+    """The datasets with `printed: false` that the table also shows. Default: all that the scale runs."""
     methods: list[str] = []
-    """Its methods. Default: all, but for tables of data, which train nothing."""
+    """The methods of the table. Default: all; none with `data` and `facts`, which train nothing."""
     settings: dict[str, list[Value]] = {}
-    """The values of each setting that it shows. Default: the setting's default."""
+    """The values of settings; a setting that is not named has its default value."""
     references: list[Literal["local", "pooled"]] = []
-    """Of `results`: what each cell is trained as besides, without federation (`train.reference`), with the gain of
-    federated training over the first of them. They become the columns, unless rows or columns place `training`."""
+    """With `results`: training without federation to compare with (`train.reference`). The table also shows the gain of
+    federated training over the first reference. Federated training and references are columns, unless `rows` or
+    `columns` name `training`."""
     metrics: list[str] = []
-    """Its metrics."""
+    """The metrics of the table."""
     rounds_to: dict[str, float | list[float]] = {}
-    """Targets by metric: rounds until a curve first reaches the target become a metric of the table."""
+    """Targets, by metric. The number of rounds until a curve first reaches the target becomes a metric of the table."""
     rows: list[str] = []
     """What varies along the rows: dataset, method, metric or settings."""
     columns: list[str] = []
     """What varies along the columns."""
     splits: Annotated[list[Literal["all", "Training", "Validation", "Test"]], Field(min_length=1)] = ["all"]
-    """Of `facts`: the parts of the data that are counted; `all` is before anything is dropped."""
+    """With `facts`: the parts of the data that are counted; `all` is the dataset before samples are dropped."""
     average: str | None = None
-    """An axis that gets the mean over its values, taken seed by seed."""
+    """A dimension of the table, such as `dataset`, for which the mean over its values is added, taken seed by seed."""
     slope: str | None = None
-    """A setting that gets the slope of log number over log setting, taken seed by seed."""
+    """A setting for which the slope of log(number) over log(setting) is added, taken seed by seed."""
     pool: list[str] = []
-    """Settings over whose values a number is averaged, seed by seed; of `rates`: the budgets, smallest first."""
+    """Settings over whose values each number is averaged, seed by seed; with `rates`: the budgets, smallest first."""
     epsilon: Literal["mean", "end"] = "mean"
-    """Of `rates`: the gradient norm averaged over a run (`mean`) or over its second half (`end`)."""
+    """With `rates`: the gradient norm is averaged over the run (`mean`) or over its second half (`end`)."""
     published: str | None = None
     """A CSV of published numbers in `published/PAPER`, or a path."""
     caption: str = ""
     """A sentence below the table."""
     board: BoardSpec | None = None
-    """How a leaderboard ranks."""
+    """With `leaderboard`: how methods are ranked."""
 
     @model_validator(mode="after")
     def _board_fits(self) -> TableSpec:

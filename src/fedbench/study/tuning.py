@@ -38,20 +38,20 @@ class StableSpec(Spec):
     train: TrainPiece
     """Changes to `train` of the short runs."""
     setting: dict[str, Value] = {}
-    """The setting of the short runs, laid over that of the trials."""
+    """The setting of the short runs, where it differs from the setting of the trials."""
     seeds: Seeds
-    """Their seeds; none of the trials'."""
+    """The seeds of the short runs; they differ from the seeds of the trials."""
     reach: float | None = None
     """The score that each short run has to reach."""
     metric: Annotated[str, AfterValidator(_on_validation)] | None = None
-    """The validation metric that has to reach it. Default: that of the trials."""
+    """The validation metric that has to reach `reach`. Default: the metric of the trials."""
 
 
 class TrialSpec(Spec):
-    """How trials differ on one dataset."""
+    """The keys of `tune` that differ on one dataset."""
 
     trials: int | None = Field(None, ge=1)
-    """Number of trials of each method on this dataset: the first of its grid."""
+    """The number of trials of each method on this dataset: the first trials of the method's grid."""
     metric: Annotated[str, AfterValidator(_on_validation)] | None = None
     """The validation metric on this dataset."""
     validation: float | None = Field(None, gt=0, lt=1)
@@ -74,10 +74,10 @@ class TuneSpec(Spec):
     added_later: ClassVar[tuple[str, ...]] = ("each",)
 
     setting: dict[str, Value]
-    """The setting that trials run at."""
+    """The setting of the trials."""
     each: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field({}, max_length=1)
-    """A setting and its values: everything is tuned apart at each of them. Other settings are not tuned apart.
-    """
+    """A setting and its values: every method is tuned again at each value. At all other settings the tuned values are
+    shared."""
     trials: int = Field(ge=1)
     """Number of trials of each method."""
     metric: Annotated[str, AfterValidator(_on_validation)]
@@ -88,9 +88,9 @@ class TuneSpec(Spec):
     train: TrainPiece = {}
     """Changes to `train` in trials."""
     per_dataset: dict[str, TrialSpec] = {}
-    """What is different on a dataset, for all methods alike."""
+    """What differs on a dataset, in the same way for all methods."""
     seeds: Seeds
-    """Seeds of a trial; none of the final runs'."""
+    """The seeds of a trial; they differ from the seeds of the final runs."""
     stable: StableSpec | None = None
     """Short runs that the leading trial must survive."""
 

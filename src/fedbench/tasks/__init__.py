@@ -1,6 +1,6 @@
-"""Tasks, one file each; every file defines the class ``Task``.
+"""Tasks, one file each, which defines the class ``Task``.
 
-A separate package adds one through an entry point of the group ``fedbench.tasks``.
+Another package adds a task through an entry point of the group ``fedbench.tasks``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEFAULT = "classification"
 
 
 def make_task(spec: TaskSpec | None) -> Task:
-    """Build the task of a run from its options; a run without one classifies.
+    """Build the task of a run from its options; a run without a task classifies.
 
     Raises:
         UserError: unknown task, or options that are missing, misspelt or of a wrong kind.
@@ -28,10 +28,10 @@ def make_task(spec: TaskSpec | None) -> Task:
 
 
 def check_fit(method: FederatedMethod, task: Task, method_name: str, spec: TaskSpec | None) -> None:
-    """Refuse a method on a task whose batches it cannot read.
+    """Refuse a method on a task whose batches the method cannot read.
 
     Raises:
-        UserError: they do not fit.
+        UserError: the method and the task do not fit; the message says which kind of task the method takes.
     """
     if not isinstance(task, method.task):
         name = spec.name if spec else DEFAULT

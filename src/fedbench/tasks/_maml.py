@@ -20,23 +20,23 @@ from fedbench.task import Conditional, ConditionalTask, Model, Part
 from fedbench.tasks._nested import Drawn, at_least, need_period
 
 Episode = tuple[np.ndarray, np.ndarray]
-"""Positions of the support set and of the query set among the samples it was drawn from."""
+"""Positions of the support set and of the query set among the samples from which they were drawn."""
 
 
 @dataclass(frozen=True)
 class Maml(ConditionalTask):
-    """``min_x E_i L_i(x - inner_step grad L_i(x; support); query)``: an outer sample is an episode i, its query set; an
-    inner sample is its support set. The gradient goes through the inner gradient: second order, exactly.
+    """``min_x E_i L_i(x - inner_step grad L_i(x; support); query)`` over episodes i: the outer sample is an episode's
+    query set, the inner sample its support set. The gradient is exact: it includes the derivative of the inner one.
 
     A model is measured on fixed episodes of a part, after ``test_steps`` inner steps.
 
     Attributes:
         shots: support samples of each class.
         queries: query samples of each class.
-        episodes: outer samples of a step.
+        episodes: episodes of a client's local step.
         inner_step: step size of the adaptation.
-        test_steps: steps of the adaptation when measured.
-        test_episodes: how many episodes are measured.
+        test_steps: adaptation steps before a model is measured.
+        test_episodes: number of episodes on which a model is measured.
     """
 
     shots: int
@@ -55,7 +55,9 @@ class Maml(ConditionalTask):
         at_least(self.name, "inner_step", self.inner_step, 0)
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
-        """Refuse local epochs, running statistics, and clients or parts with too few classes of enough samples."""
+        """Refuse local epochs, augmentation, networks with running statistics, and clients or parts on which no episode
+        can be drawn.
+        """
         need_period(self.name, data)
         if net.n_buffers:
             raise UserError(
@@ -86,14 +88,14 @@ class Maml(ConditionalTask):
         return [group for group in groups if len(group) >= self.shots + self.queries]
 
     def episode(self, members: Sequence[np.ndarray], rng: np.random.Generator) -> Episode:
-        """Draw classes, then support and query samples of each, apart from each other."""
+        """Draw classes, then disjoint support and query samples of each class."""
         size = self.shots + self.queries
         chosen = rng.choice(len(members), self.episode_classes(), replace=False)
         drawn = np.stack([rng.permutation(members[c])[:size] for c in chosen])
         return drawn[:, : self.shots].ravel(), drawn[:, self.shots :].ravel()
 
     def targets(self, inputs: Tensor, labels: Tensor) -> Tensor:
-        """Return what samples are to be mapped to, [..., n], from inputs [..., n, *] and labels [..., n]."""
+        """Return the targets of samples, [..., n], from inputs [..., n, *] and labels [..., n]."""
         raise NotImplementedError
 
     def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
@@ -101,11 +103,11 @@ class Maml(ConditionalTask):
         raise NotImplementedError
 
     def results(self, scores: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        """Return what is measured of each episode, [E] each."""
+        """Return each metric of each episode, [E] each, from scores [E, n, C] and targets [E, n]."""
         raise NotImplementedError
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Drawn:
-        """Draw the episodes of each client's steps from a stream of the client and round."""
+        """Draw the episodes of each client's steps; each client and round has its own random stream."""
         steps = len(data.steps(round_index))
         drawn = [
             self._draw(data, client, steps * self.episodes, stream(data.seed, purpose, client, round_index))
@@ -114,7 +116,7 @@ class Maml(ConditionalTask):
         return self._gather(data, clients, drawn, steps)
 
     def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Drawn:
-        """Draw one step's episodes of each client."""
+        """Draw the episodes of one step for each client."""
         streams = [stream(data.seed, purpose, client) for client in clients]
         drawn = [
             self._draw(data, client, self.episodes, rng) for client, rng in zip(clients, streams, strict=True)
@@ -124,7 +126,7 @@ class Maml(ConditionalTask):
     def _gather(
         self, data: ClientData, clients: Sequence[int], drawn: Sequence[Sequence[Episode]], steps: int
     ) -> Drawn:
-        """Share each client's episodes out to so many steps."""
+        """Divide each client's episodes among ``steps`` steps."""
         batches = [
             self._stack(data, clients, [own[step * self.episodes :][: self.episodes] for own in drawn])
             for step in range(steps)
@@ -140,7 +142,7 @@ class Maml(ConditionalTask):
     def _stack(
         self, data: ClientData, clients: Sequence[int], drawn: Sequence[Sequence[Episode]]
     ) -> Conditional:
-        """Gather each client's episodes: inputs [K, b, n, ...] of query and support sets, targets as labels."""
+        """Gather each client's episodes: inputs [K, b, n, ...] of query and support sets, with targets as labels."""
         parts = []
         for which in (1, 0):
             index = np.stack(
@@ -173,7 +175,7 @@ class Maml(ConditionalTask):
         )
 
     def adapted(self, net: Net, x: Tensor, support: Batch, create_graph: bool) -> Tensor:
-        """Make one inner step of E models ``x`` [E, d] on their support sets [E, n, ...]."""
+        """Make one inner step with each of E models ``x`` [E, d] on its support set [E, n, ...]."""
         if not self.inner_step:
             return x
         losses = self.losses(_scores(net, x, support.inputs), support.labels)
@@ -187,7 +189,7 @@ class Maml(ConditionalTask):
         return self.losses(scores, batch.outer.labels.flatten(0, 1)).view(k, b).mean(1)
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
-        """Adapt to fixed episodes, one after the other, and return the means over them."""
+        """Adapt the model to fixed episodes, one after the other, and return the metrics' means over them."""
         rng = stream(model.data.seed, f"{part.name} episodes")
         labels, members = torch.from_numpy(part.labels).to(part.inputs.device), self.members(part.labels)
         rows: dict[str, list[float]] = {}
@@ -209,9 +211,9 @@ class Maml(ConditionalTask):
 
 
 def _scores(net: Net, x: Tensor, inputs: Tensor) -> Tensor:
-    """Return the scores of E models [E, d] on their own inputs [E, n, ...].
+    """Return the scores [E, n, C] of E models [E, d] on their own inputs [E, n, ...].
 
-    Convolutions of several models at once are grouped ones, which a CPU computes many times slower than one by one.
+    For several models at once, convolutions are grouped, which on a CPU is many times slower than model by model.
     """
     if inputs.dim() < 5 or inputs.device.type != "cpu":
         return net.scores(x, inputs)

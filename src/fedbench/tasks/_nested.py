@@ -1,4 +1,4 @@
-"""The nested batches of a round: outer samples, and inner samples drawn given them."""
+"""The nested batches of a round: outer samples, and inner samples drawn for each outer sample."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fedbench.task import Conditional, Rounds
 
 
 class Nested:
-    """A round's batches: those of ``work`` are one half of each, ``pair`` completes them.
+    """The nested batches of a round, made from ordinary mini-batches.
 
     Args:
         work: ordinary mini-batches.
         pair: (step, mini-batch) -> the nested batch.
-        more: samples that ``pair`` draws in a whole round, of all clients.
+        more: number of samples that ``pair`` draws in the round, of all clients together.
     """
 
     def __init__(self, work: Rounds, pair: Callable[[int, Batch], Conditional], more: int) -> None:
@@ -40,9 +40,10 @@ class Drawn:
     """Nested batches that were drawn beforehand.
 
     Args:
-        batches: one a step.
-        clients: how many are stacked.
-        samples: drawn by all of them together.
+        batches: the batch of each step.
+        clients: number of stacked clients, K.
+        samples: number of samples that all clients together have drawn.
+        device: where ``steps_of_each`` is.
     """
 
     unequal = False
@@ -54,7 +55,7 @@ class Drawn:
         self.steps_of_each = torch.full((clients,), self.steps, device=device)
 
     def active(self, step: int) -> Tensor:
-        """Return that all clients have work."""
+        """Return which clients have work at ``step``, which are all or none: [K] of bool."""
         return self.steps_of_each > step
 
     def batch(self, step: int) -> Conditional:
@@ -63,10 +64,10 @@ class Drawn:
 
 
 def need_period(task: str, data: ClientData) -> None:
-    """Refuse local epochs: a nested draw has no epoch.
+    """Refuse local epochs, since nested draws have no epochs.
 
     Raises:
-        UserError: the run has them.
+        UserError: the run has ``local_epochs``.
     """
     if data.spec.period is None:
         raise UserError(
@@ -78,7 +79,7 @@ def at_least(task: str, option: str, value: float, least: float, above: bool = F
     """Refuse an option that is too small.
 
     Raises:
-        UserError: it is below ``least``, or not ``above`` it.
+        UserError: ``value`` is below ``least``, or equals ``least`` and has to be ``above``.
     """
     if value < least or (above and value == least):
         raise UserError(

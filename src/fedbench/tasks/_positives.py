@@ -1,4 +1,4 @@
-"""Mini-batches with positives beside them, which walk through those of the client in a stream of their own."""
+"""Mini-batches with additional positives: each client's positives are visited in an order of their own."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fedbench.task import Conditional, Rounds
 from fedbench.tasks._nested import Nested
 
 Pair = Callable[[Batch, Batch], Any]
-"""(positives, mini-batch) -> the batch of a task."""
+"""(additional positives, mini-batch) -> the batch of a task."""
 
 
 def members(data: ClientData, client: int) -> np.ndarray:
-    """Return the places of a client's positives among its own samples, [n]."""
+    """Return the positions of a client's positives among the client's samples, [n]."""
     labels = data.labels[data.offsets[client] : data.offsets[client + 1]]
     return np.flatnonzero(labels.cpu().numpy() == 1)
 
@@ -27,7 +27,7 @@ def members(data: ClientData, client: int) -> np.ndarray:
 def rounds(
     data: ClientData, clients: Sequence[int], n: int, round_index: int, purpose: str, pair: Pair
 ) -> Rounds:
-    """Put ``n`` positives of the client beside each mini-batch of a round, or all it has."""
+    """Add ``n`` positives of the client, or all if it has fewer, to each mini-batch of a round."""
     work, steps = data.work(clients, round_index, purpose), data.steps(round_index)
     drawn = [_drawn(data, client, n, steps, purpose) for client in clients]
     more = sum(len(batch) for batches in drawn for batch in batches)
@@ -37,7 +37,7 @@ def rounds(
 
 
 def first(data: ClientData, clients: Sequence[int], n: int, purpose: str, pair: Pair) -> Rounds:
-    """Draw one such batch of each client apart from its rounds."""
+    """Draw one such batch of each client before its rounds."""
     drawn = [_drawn(data, client, n, [0], purpose)[0] for client in clients]
     positives = _batch(data, clients, n, drawn)
     return Nested(
@@ -46,7 +46,7 @@ def first(data: ClientData, clients: Sequence[int], n: int, purpose: str, pair: 
 
 
 def inside(work: Rounds, n: int) -> Rounds:
-    """Take the positives of each mini-batch, which are among its first ``n`` samples, and beside them all of it."""
+    """Nest mini-batches: outer samples are the positives among the first ``n`` samples, inner samples are all."""
 
     def pair(step: int, batch: Batch) -> Conditional:
         inputs, labels = batch.inputs[:, :n], batch.labels[:, :n]
@@ -57,13 +57,13 @@ def inside(work: Rounds, n: int) -> Rounds:
 
 
 def alike(batch: Batch) -> Batch:
-    """Let all samples of a batch [K, B, ...] weigh the same, but for those that fill it up."""
+    """Give all samples of a batch [K, B, ...] the same weight, and padding the weight 0."""
     present = _present(batch)
     return batch._replace(weight=present / present.sum(1, keepdim=True))
 
 
 def together(positives: Batch, ordinary: Batch) -> Batch:
-    """Join two batches [K, b, ...] and [K, B, ...] to one of [K, b + B, ...] in which all samples weigh the same."""
+    """Join batches [K, b, ...] and [K, B, ...] into one of [K, b + B, ...], in which all samples weigh the same."""
     return alike(
         Batch(
             torch.cat([positives.inputs, ordinary.inputs], 1),
@@ -74,7 +74,7 @@ def together(positives: Batch, ordinary: Batch) -> Batch:
 
 
 def _present(batch: Batch) -> Tensor:
-    """Return 1 for each sample [K, B] and 0 for what fills a batch up."""
+    """Return 1 for each sample and 0 for padding, [K, B]."""
     dtype = torch.get_default_dtype()
     if batch.weight is None:
         return torch.ones_like(batch.labels, dtype=dtype)
@@ -87,7 +87,7 @@ def _drawn(data: ClientData, client: int, n: int, steps: Sequence[int], purpose:
 
 
 def _batch(data: ClientData, clients: Sequence[int], n: int, drawn: Sequence[np.ndarray]) -> Batch:
-    """Gather positives [K, n]; where a client has fewer, the share of the rest is 0."""
+    """Gather positives [K, n]; if a client has fewer, the rest is padding of weight 0."""
     index = np.zeros((len(clients), n), dtype=np.int64)
     share = np.zeros(index.shape)
     for row, (client, positives) in enumerate(zip(clients, drawn, strict=True)):

@@ -1,4 +1,4 @@
-"""The square surrogate of the AUC as an objective whose gradient is known exactly: how near a method is to its end."""
+"""Classification that also measures the exact gradient norm of the square surrogate of the AUC."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fedbench.tasks import classification
 
 @dataclass(frozen=True)
 class Task(classification.Task):
-    """Trains as ``classification`` does and measures the AUC and the gradient norm of what min-max methods minimise.
+    """Trains as ``classification`` does; measures the AUC and the gradient norm of the objective of min-max methods.
 
-    For fixed parameters w the saddle of F (:mod:`fedbench.objectives.auc_minimax`) has the value, but for a constant,
+    For fixed parameters w, the saddle value of F (:mod:`fedbench.objectives.auc_minimax`) is, up to a constant,
 
         phi(w) = p (1-p) E[(1 - s+ + s-)^2] = p (1-p) ((1 - m+ + m-)^2 + v+ + v-),
 
-    m and v the mean and variance (divisor n) of the positives' and the negatives' raw scores, p the share of positives.
-    ``gradient_norm`` is the Euclidean norm of its gradient by w on the part measured: exact for methods with
-    ``score: logit``, no weight decay and clients of equal size.
+    with m and v the mean and variance (divisor n) of the logits of positives (+) and negatives (-), and p the share of
+    positives. ``gradient_norm`` is the Euclidean norm of the gradient of phi by w on the measured part. It is exact
+    for methods with ``score: logit``, no weight decay and clients of equal size.
     """
 
     measures: ClassVar[tuple[str, ...]] = ("auc", "gradient_norm")
@@ -40,7 +40,7 @@ class Task(classification.Task):
             )
 
     def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
-        """Return both."""
+        """Return both metrics."""
         return self.measures
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Average precision maximised online (fcsg), two classes."""
+"""Stochastic maximisation of the average precision (fcsg), for two classes."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ log = logging.getLogger(__name__)
 
 NAME = "average_precision"
 LEAST = 1e-8
-"""Least mean surrogate that is divided by."""
+"""The smallest denominator u_2."""
 
 
 @dataclass(frozen=True)
 class Task(ConditionalTask):
     """``max_w E_{z+} E_z 1[y_z = 1] l(z+, z) / E_z l(z+, z)``, l(z+, z) = max(margin - h(z+) + h(z), 0)^2,
 
-    h the sigmoid of the network's score.
+    with h the sigmoid of the network's score.
 
-    An outer sample is a positive z+, drawn by a stream of its own; the inner samples are the ordinary mini-batch, the
-    same for all z+ and for every other method, and the positives drawn with it: without them a batch may hold none,
-    and the numerator vanishes. f(u) = -u_1 / u_2 is minimised. All inner samples weigh the same, so that positives are
-    more of E_z than of the data. Methods with a loss of their own draw the same batches by the task ``more_positives``.
+    An outer sample is a positive z+, drawn from a random stream of its own. The inner samples are the ordinary
+    mini-batch, which is the same for all z+ and for all methods, and the outer samples. Without the outer samples an
+    inner batch could have no positive, and the numerator would vanish. f(u) = -u_1 / u_2 is minimised. All inner
+    samples weigh the same, so that E_z has a larger share of positives than the data. Methods with their own loss draw
+    the same batches with the task ``more_positives``.
 
     Attributes:
-        positives: outer samples of a step, drawn beside the mini-batch. 0: those of the mini-batch itself, which
-            ``train.positives`` gives exactly n positives and B - n negatives, as D-AUPRC does (3f96df4, utils.py
-            162-191). The task ``classification`` draws the same; a share n / B lets all samples weigh the same there.
-        margin: s_0.
+        positives: outer samples of a step, drawn in addition to the mini-batch. 0: the outer samples are the positives
+            of the mini-batch, which ``train.positives`` makes of exactly n positives and B - n negatives, as D-AUPRC
+            does (3f96df4, utils.py 162-191). The task ``classification`` then draws the same batches; with the share
+            n / B for ``train.positives``, all samples weigh the same there, too.
+        margin: s_0, above 0.
     """
 
     positives: int
@@ -55,7 +57,7 @@ class Task(ConditionalTask):
         at_least(NAME, "margin", self.margin, 0, above=True)
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
-        """Refuse several classes, local epochs, and clients that all lack positives."""
+        """Refuse more than two classes, local epochs, and data in which no client has a positive."""
         need_period(NAME, data)
         if not self.positives and data.pairs is None:
             raise UserError(
@@ -75,7 +77,7 @@ class Task(ConditionalTask):
             )  # fmt: skip
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
-        """Add to each mini-batch positives, which walk through those of the client, or take its own."""
+        """Add positives of the client to each mini-batch, or take the mini-batch's own as outer samples."""
         if not self.positives:
             return _positives.inside(data.work(clients, round_index, purpose), data.spec.positives_of_batch)
         return _positives.rounds(data, clients, self.positives, round_index, purpose, Conditional)
@@ -87,7 +89,7 @@ class Task(ConditionalTask):
         return _positives.first(data, clients, self.positives, purpose, Conditional)
 
     def inner_size(self, net: Net) -> int:
-        """Return 2: numerator and denominator."""
+        """Return 2, for the numerator u_1 and the denominator u_2."""
         return 2
 
     def inner(self, net: Net, w: Tensor | Leaf, batch: Conditional, buffers: Tensor | None) -> Tensor:
@@ -103,12 +105,12 @@ class Task(ConditionalTask):
         return surrogate @ weights
 
     def outer(self, net: Net, u: Tensor, batch: Conditional, buffers: Tensor | None) -> Tensor:
-        """Return the mean over the positives of -u_1 / u_2, [K]; 0 for a client that has none."""
+        """Return the mean of -u_1 / u_2 over the positives, [K]; 0 for a client without positives."""
         assert batch.outer.weight is not None
         return -(batch.outer.weight * u[..., 0] / u[..., 1].clamp(min=LEAST)).sum(1)
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
-        """Measure scores against labels."""
+        """Return the AUC and the average precision of the model's scores."""
         return binary_metrics(self.scores(model, part)[:, 0], part.labels)
 
     def scores(self, model: Model, part: Part) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Average precision maximised online (fcsg), measured as the task ``detailed`` measures two classes."""
+"""Stochastic maximisation of the average precision (fcsg), with one metric more."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fedbench.tasks import average_precision
 
 @dataclass(frozen=True)
 class Task(average_precision.Task):
-    """Trains as ``average_precision`` does and measures the sensitivity at 95 % specificity too."""
+    """Trains as ``average_precision`` does; also measures the sensitivity at 95 % specificity."""
 
     measures: ClassVar[tuple[str, ...]] = (*average_precision.Task.measures, "sensitivity_at_95_specificity")
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
-        """Measure scores against labels."""
+        """Return the AUC, the average precision and the sensitivity at 95 % specificity of the model's scores."""
         from fedbench.objectives.detailed_metrics import sensitivity  # scikit-learn takes a second to import
 
         scores = self.scores(model, part)

@@ -1,4 +1,4 @@
-"""Classification by cross-entropy: what a run learns that names no task."""
+"""Classification by cross-entropy, the task of a run that names none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedbench.task import LabelledTask, Model, Part
 
 @dataclass(frozen=True)
 class Task(LabelledTask):
-    """Two classes are measured by AUC and average precision, more of them by accuracies."""
+    """Cross-entropy; measures AUC and average precision for two classes, accuracies for more classes."""
 
     measures: ClassVar[tuple[str, ...]] = ("auc", "ap", "overall_accuracy", "minority_accuracy")
 
@@ -27,12 +27,12 @@ class Task(LabelledTask):
         return of_network(net, w, batch.inputs, batch.labels, batch.weight, buffers)
 
     def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
-        """Return what suits the number of classes."""
+        """Return the metrics for this number of classes."""
         several = ("overall_accuracy", *(("minority_accuracy",) if train.minority_classes else ()))
         return ("auc", "ap") if n_classes == 2 else several
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
-        """Measure scores against labels."""
+        """Return the metrics of the model's scores."""
         return self.of_scores(self.scores(model, part), part.labels, model.data)
 
     def scores(self, model: Model, part: Part) -> np.ndarray:

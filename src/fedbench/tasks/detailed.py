@@ -1,4 +1,4 @@
-"""Classification, measured in more detail: what medical papers and papers on fairness report."""
+"""Classification with further metrics, as medical papers and papers on fairness report them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ BINARY = ("sensitivity_at_95_specificity",)
 
 @dataclass(frozen=True)
 class Task(classification.Task):
-    """Trains as ``classification`` does and measures ``metrics`` beside its metrics.
+    """Trains as ``classification`` does; measures ``metrics`` in addition to the metrics of ``classification``.
 
-    ``worst_client_accuracy`` and ``client_accuracy_std`` are over clients: the smallest, and the standard deviation
-    (divisor N), of the accuracies on test data with each client's class proportions. ``class_recalls`` is one metric
-    per class, ``recall_0`` and so on. A class is predicted at a probability of one half.
+    A client's accuracy is the accuracy on test data with the client's class proportions; ``worst_client_accuracy`` is
+    the smallest over clients, ``client_accuracy_std`` the standard deviation (divisor N). ``class_recalls`` gives one
+    metric for each class: ``recall_0`` and so on. Of two classes, the positive is predicted above a probability of 0.5.
 
     Attributes:
         metrics: names from :data:`NAMES`.
@@ -45,7 +45,7 @@ class Task(classification.Task):
                 raise UserError(f"task 'detailed': {unknown('metric', str(name), NAMES)}")
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
-        """Refuse metrics of two classes where there are more."""
+        """Refuse metrics for two classes on data with more classes."""
         super().check(data, arrays, net)
         for name in self.metrics:
             if name in BINARY and arrays.n_classes > 2:
@@ -54,13 +54,13 @@ class Task(classification.Task):
                 )
 
     def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
-        """Return what was asked for too, class by class where that was."""
+        """Return the metrics of ``classification`` and those in ``metrics``, with one recall for each class."""
         recalls = [f"recall_{label}" for label in range(n_classes)] if "class_recalls" in self.metrics else []
         asked = [name for name in self.metrics if name != "class_recalls"]
         return (*super().measured(n_classes, train), *asked, *recalls)
 
     def of_scores(self, scores: np.ndarray, labels: np.ndarray, data: ClientData) -> dict[str, float]:
-        """Add what was asked for."""
+        """Return the metrics of ``classification`` and those in ``metrics``."""
         from fedbench.objectives import detailed_metrics as detailed  # scikit-learn takes a second to import
 
         result = super().of_scores(scores, labels, data)

@@ -1,4 +1,4 @@
-"""Several findings at once, one output each: the pre-training of codasca's Table 4 (section 6.2)."""
+"""Several findings at once, with one output for each: the pre-training of codasca's Table 4 (section 6.2)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from fedbench.task import LabelledTask, Model, Part
 
 @dataclass(frozen=True)
 class Task(LabelledTask):
-    """Cross-entropy on the classes of a dataset whose numbers are bits: class 5 of chest X-rays has findings 0 and 2.
+    """Binary cross-entropy of each finding; a sample's findings are the bits of its class number.
 
-    Measured by the mean AUC over the findings that some samples of a part have and others lack.
+    For example, a chest X-ray of class 5 has findings 0 and 2. The metric is the mean AUC over the findings that some
+    samples of the measured part have and others lack.
 
     Attributes:
-        count: how many findings.
+        count: number of findings, from 1 to 16.
     """
 
     count: int
@@ -37,11 +38,11 @@ class Task(LabelledTask):
             raise UserError(f"task 'findings': count is from 1 to 16, not {self.count}")
 
     def outputs(self, arrays: Arrays) -> int:
-        """One for each finding."""
+        """Return one output for each finding."""
         return self.count
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
-        """Refuse classes that the findings cannot number."""
+        """Refuse class numbers with more bits than there are findings."""
         if arrays.n_classes > 1 << self.count:
             raise UserError(
                 f"task 'findings': {self.count} findings make {1 << self.count} classes, but the labels go up to"
@@ -53,7 +54,7 @@ class Task(LabelledTask):
         return multilabel(net.scores(w, batch.inputs, buffers), batch.labels, batch.weight)
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
-        """Average the AUC over findings."""
+        """Return the mean AUC over findings; nan if none is defined."""
         scores = self.scores(model, part)
         labels = bits(torch.from_numpy(part.labels), self.count).numpy()
         aucs = [auc(scores[:, place], labels[:, place]) for place in range(self.count)]

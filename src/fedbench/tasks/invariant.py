@@ -1,4 +1,4 @@
-"""Invariant logistic regression (fcsg; Hu et al.): be right about a point that is seen in noisy copies alone."""
+"""Invariant logistic regression (fcsg; Hu et al.): classify points that are seen only in noisy copies."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ class Task(ConditionalTask):
 
         R(w) = penalty_weight sum_i gamma w_i^2 / (1 + gamma w_i^2),
 
-    with eta ~ N(a, sigma^2 I) and s_w the network's score: the mean of ``copies`` noisy copies stands inside the
-    logistic function. An outer sample is a mini-batch's point with its label; its copies are drawn anew whenever it is
-    used. The clean points are the exact inner mean of a linear score: the metrics are those of the objective itself.
+    with eta ~ N(a, sigma^2 I) and s_w the network's score; the mean score of ``copies`` noisy copies estimates the
+    inner expectation. An outer sample is a point of the mini-batch with its label; each use of a point draws new
+    copies. Metrics are measured on clean points: the inner expectation of a linear score is the score of the clean
+    point, so that the metrics are those of the objective itself.
 
     Attributes:
         sigma: standard deviation of the noise.
         copies: inner samples of each outer sample, m.
         first_samples: outer samples of the first gradient, B.
-        penalty_weight: of the non-convex penalty R.
-        penalty_gamma: its steepness.
+        penalty_weight: weight of the non-convex penalty R.
+        penalty_gamma: steepness gamma of R.
     """
 
     sigma: float
@@ -57,7 +58,7 @@ class Task(ConditionalTask):
         at_least(NAME, "penalty_gamma", self.penalty_gamma, 0)
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
-        """Refuse images, several classes and local epochs."""
+        """Refuse images, more than two classes, local epochs, and clients with fewer than ``first_samples`` samples."""
         need_period(NAME, data)
         if arrays.n_classes != 2 or data.inputs.dim() != 2:
             raise UserError(f"task {NAME!r} takes vectors of two classes, such as the dataset 'ilr'")
@@ -71,7 +72,7 @@ class Task(ConditionalTask):
             )
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
-        """Take mini-batches as outer samples and draw their copies, once per client and round."""
+        """Take mini-batches as outer samples, and draw the copies of a client's whole round at once."""
         work = data.work(clients, round_index, purpose)
         widest, features = max(map(data.batch_size, clients)), data.inputs.shape[1]
         noise = np.zeros((work.steps, len(clients), widest, self.copies, features), dtype=np.float32)
@@ -85,7 +86,7 @@ class Task(ConditionalTask):
         )
 
     def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Drawn:
-        """Draw ``first_samples`` points of each client, and copies of them."""
+        """Draw ``first_samples`` points of each client, and ``copies`` of each point."""
         drawn = [data.draw(client, self.first_samples, purpose) for client in clients]
         outer = Batch(torch.cat([part.inputs for part in drawn]), torch.cat([part.labels for part in drawn]))
         shape = (outer.labels.shape[1], self.copies, data.inputs.shape[1])
@@ -116,7 +117,11 @@ class Task(ConditionalTask):
         return self.penalty_weight * (squares / (1 + squares)).sum(1)
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
-        """Measure on clean points: accuracy, objective, and the norm of the objective's gradient."""
+        """Return accuracy, objective and gradient norm of the objective, on clean points.
+
+        Raises:
+            FloatingPointError: the objective is not finite.
+        """
         leaf = model.net.leaf(model.w[None])
         inputs = model.data.prepare(part.inputs)[None]
         labels = torch.from_numpy(part.labels).to(part.inputs.device)[None]

@@ -1,4 +1,4 @@
-"""Few-shot classification by model-agnostic meta-learning: an episode tells a few classes apart."""
+"""Few-shot classification by model-agnostic meta-learning: each episode has a few classes to tell apart."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fedbench.tasks._nested import at_least
 
 @dataclass(frozen=True)
 class Task(Maml):
-    """Episodes of ``ways`` classes, numbered anew in each; cross-entropy. See :class:`Maml`.
+    """Cross-entropy on episodes of ``ways`` classes, which each episode numbers anew. See :class:`Maml`.
 
-    The network has ``ways`` outputs, whatever the number of classes. Classes of the test part are those of other
-    characters: what is measured is how well a new class is learned.
+    The network has ``ways`` outputs, whatever the number of classes. On Omniglot, the test part has other classes
+    (characters) than the training part, so that the metrics show how well new classes are learned.
 
     Attributes:
         ways: classes of an episode.
@@ -43,7 +43,7 @@ class Task(Maml):
         return self.ways
 
     def targets(self, inputs: Tensor, labels: Tensor) -> Tensor:
-        """Number the classes of an episode in the order they were drawn."""
+        """Number the classes of an episode in the order in which they were drawn."""
         shots = labels.shape[-1] // self.ways
         return torch.arange(self.ways, device=labels.device).repeat_interleave(shots).expand(labels.shape)
 
@@ -52,6 +52,6 @@ class Task(Maml):
         return cross_entropy(scores, targets)
 
     def results(self, scores: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        """Measure accuracy and loss on the query set."""
+        """Return each episode's accuracy and loss on its query set."""
         right = (scores.argmax(-1) == targets).double().mean(1)
         return {"accuracy": right, "loss": cross_entropy(scores, targets)}

@@ -1,4 +1,4 @@
-"""Classification on the batches of ``average_precision``, for methods with a loss of their own: fcsg's baselines."""
+"""Classification on the batches of ``average_precision``, for methods with their own loss, such as fcsg's baselines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NAME = "more_positives"
 
 @dataclass(frozen=True)
 class Task(classification.Task):
-    """Trains and measures as ``classification`` does, on each mini-batch and the positives that ``average_precision``
-    draws beside it. All samples of such a batch weigh the same, as in D-AUPRC, a program of fcsg's first author, which
-    draws a fixed number of positives and fills the batch with negatives instead (3f96df4, utils.py 162-191).
+    """Trains and measures as ``classification`` does; each batch is a mini-batch together with the additional positives
+    that ``average_precision`` draws. All samples of a batch weigh the same, as in D-AUPRC, a program of fcsg's first
+    author, whose batches have a fixed number of positives and are filled with negatives (3f96df4, utils.py 162-191).
 
     Attributes:
-        positives: how many a step.
+        positives: additional positives of a step, at least 1.
     """
 
     positives: int
@@ -33,7 +33,7 @@ class Task(classification.Task):
         at_least(NAME, "positives", self.positives, 1)
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
-        """Refuse several classes, local epochs, and batches that are drawn by sign already."""
+        """Refuse more than two classes, local epochs, and ``train.positives``."""
         need_period(NAME, data)
         if data.pairs is not None:
             raise UserError(f"task {NAME!r} adds positives itself: leave out train.positives")
@@ -41,7 +41,7 @@ class Task(classification.Task):
             raise UserError(f"task {NAME!r} is for two classes, and the data have {arrays.n_classes}")
 
     def prior(self, data: ClientData) -> float:
-        """Return the share of positives in its batches, which is larger than in the data."""
+        """Return the share of positives in batches, which is larger than in the data."""
         batch = np.array([data.batch_size(client) for client in range(len(data.sizes))])
         positives = np.array([len(_positives.members(data, client)) for client in range(len(data.sizes))])
         more = np.minimum(self.positives, positives)

@@ -1,4 +1,4 @@
-"""The control row of a leaderboard: classification measured on random scores, whatever the model says."""
+"""The control row of a leaderboard: classification with random scores in place of the model's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fedbench.tasks import classification
 
 @dataclass(frozen=True)
 class Task(classification.Task):
-    """Trains as ``classification`` does; what is measured are scores drawn by the run's seed, the same each time."""
+    """Trains as ``classification`` does; the run's seed draws the measured scores, which are the same each time."""
 
     measures: ClassVar[tuple[str, ...]] = (*classification.Task.measures, "sensitivity_at_95_specificity")
 
     def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
-        """Return what suits the number of classes, of two the sensitivity too."""
+        """Return the metrics of ``classification`` and, for two classes, the sensitivity."""
         more = ("sensitivity_at_95_specificity",) if n_classes == 2 else ()
         return (*super().measured(n_classes, train), *more)
 
@@ -31,7 +31,7 @@ class Task(classification.Task):
         return drawn.normal(size=(len(part.labels), n_classes if n_classes > 2 else 1))
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
-        """Measure random scores against labels."""
+        """Return the metrics of the random scores."""
         from fedbench.objectives.detailed_metrics import sensitivity  # scikit-learn takes a second to import
 
         scores = self.scores(model, part)

@@ -29,64 +29,66 @@ def _listed(value: Any) -> Any:
 
 
 class OwnSpec(Spec):
-    """One's own data: an archive of arrays, a table, a folder of pictures, or a dataset of the library with changes."""
+    """Your own data: an archive of arrays, a table, a folder of pictures, or a dataset of the library with changes."""
 
     file: Path | None = None
-    """An `.npz`, or a table: a `.csv` or `.tsv` as a spreadsheet saves it, separated by commas, semicolons or tabs,
-    with decimal points or commas, or the first sheet of an `.xlsx` (`pip install 'fedbench-suite[excel]'`). An `.npz`
-    has `x` and `y`, perhaps `x_test` and `y_test`, `x_val` and `y_val`, `group` (and `group_test`), `site` (and
-    `site_test`); Keras' names (`x_train`, ...) and MedMNIST's (`train_images`, ...) do as well. Labels are numbers,
-    truth values or text."""
+    """An `.npz` or a table. A table is a `.csv` or `.tsv` as a spreadsheet saves it (separated by commas, semicolons or
+    tabs, with decimal points or commas) or the first sheet of an `.xlsx` (`pip install 'fedbench-suite[excel]'`). An
+    `.npz` has `x` and `y`, and optionally `x_test` and `y_test`, `x_val` and `y_val`, `group` (and `group_test`),
+    `site` (and `site_test`); the names of Keras (`x_train`, ...) and MedMNIST (`train_images`, ...) are also read.
+    Labels are numbers, truth values or text."""
     label: str | None = None
     """Of a table: the column of classes."""
     group: str | None = None
     """Of a table: the column of groups (patients, hospitals, ...), which is not a feature."""
     site: str | None = None
-    """Of a table: the column of who owns each sample, such as the hospital. Groups are its patients then, and none has
-    samples in two parts."""
+    """Of a table: the column of the owner of each sample, such as the hospital. The groups are then patients of a site,
+    and no patient has samples in two of the training, validation and test parts."""
     positive: Annotated[tuple[Word, ...], BeforeValidator(_listed, Word | tuple[Word, ...])] = ()
-    """The class, or the classes, that are positive. They come last, so that of two classes label 1 is positive; more
-    classes become two. Default: the last in order, and a remark says so."""
+    """The positive class or classes; the data then have two classes, and label 1 is positive. Default: of two classes,
+    the last in order is positive, and a remark says so."""
     classes: dict[Word, str] | None = Field(None, min_length=1)
-    """Names for labels, such as `{0: benign, 1: malignant}`; labels of one name are one class."""
+    """Names for labels, such as `{0: benign, 1: malignant}`; labels with the same name become one class."""
     features: tuple[str, ...] | None = Field(None, min_length=1)
-    """Of a table: the columns that are features. Default: all but label, group and site. A column of words becomes a
-    feature for each of its words."""
+    """Of a table: the columns that are features. Default: all except label, group and site. A column of words becomes
+    one feature for each word of the training part."""
     drop: Annotated[tuple[str, ...], BeforeValidator(_listed, str | tuple[str, ...])] = ()
     """Of a table: columns that are not used."""
     missing: Literal["error", "drop", "median"] = "error"
-    """Of a table, what an empty cell is: an `error`; `drop` leaves its row out; with `median` a number becomes the
-    median of the training part, and among words it is a word. Labels, groups and sites are never filled in."""
+    """Of a table: the treatment of empty cells. `error`: refuse the table. `drop`: leave the row out. `median`: fill a
+    number with the median of the training part; in a column of words, an empty cell counts as a word. Labels, groups
+    and sites are never filled in."""
     images: Path | None = None
-    """Of a table: the folder of the pictures that it lists, PNG, JPEG or DICOM, of 8 or 16 bits, turned as their EXIF
-    tag says. They are the inputs, and other columns are not used."""
+    """Of a table: the folder of the pictures that the table lists: PNG, JPEG or DICOM, of 8 or 16 bits, turned as their
+    EXIF tag says. The pictures are the inputs, and other columns are not used."""
     path: str = "path"
-    """The column with the place of each picture in the folder."""
+    """With `images`: the column with the path of each picture in the folder."""
     size: tuple[Annotated[int, Field(ge=1, le=4096)], Annotated[int, Field(ge=1, le=4096)]] = (64, 64)
-    """Height and width that pictures are resized to."""
+    """With `images`: the height and width to which pictures are resized."""
     grey: bool = False
-    """Whether pictures are of one channel."""
+    """With `images`: whether pictures get one channel instead of three."""
     whole_groups: bool = False
-    """Whether no group has samples in two of the training, validation and test parts, as it must be for patients.
-    Without it samples are drawn whatever their group, so that each part has some of every hospital."""
+    """Whether all samples of a group stay in one of the training, validation and test parts, as is right for patients.
+    If false, samples are drawn whatever their group, so that each part has samples of every hospital."""
     format: Literal["plain", "keras", "medmnist"] | None = None
-    """Which names the arrays of an `.npz` have, to have them checked. Default: each may have any of them."""
+    """The naming scheme of the arrays of an `.npz`, which is then checked. Default: any of the three, array by
+    array."""
     layout: Literal["NCHW", "NHWC"] | None = None
-    """Where the channels (1, 3 or 4) of images are, where their shape does not say it."""
+    """The place of the channels (1, 3 or 4) of images, if the shape does not show it."""
     test_share: float = Field(0.2, gt=0, lt=1)
-    """Share of each class that becomes the test part, where the file has none."""
+    """The share of each class that becomes the test part, if the file has no test part."""
     standardize: bool = False
-    """Subtract the training part's mean from each feature, divide by its standard deviation."""
+    """Whether each feature is standardised: the training part's mean is subtracted, its standard deviation divides."""
     title: str | None = None
-    """What tables call it. Default: the file's name."""
+    """The dataset's name in tables. Default: the file's name."""
     licence: str = "not stated"
     """The terms of use, for tables and records."""
     source: str | None = None
-    """Where it comes from, for tables and records. Default: the file."""
+    """The origin of the data, for tables and records. Default: the file."""
     base: str | None = None
-    """Instead of `file`: a dataset of the library that is changed."""
+    """Instead of `file`: the name of a dataset of the library, which is changed."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What is changed of `base`, such as `{shape: [3, 128, 128]}`."""
+    """With `base`: the changes, such as `{shape: [3, 128, 128]}`."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
