@@ -34,17 +34,19 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return CELL.path
 
 
-def test_a_result_names_its_runs(path: Path) -> None:
+def test_a_result_names_its_runs_and_what_is_none_has_neither_runs_nor_a_key(path: Path) -> None:
     assert cell_files.state_of(path) == (CELL.key, [None]) and cell_files.keys(path) == {0: RUN.key}
-
-
-@pytest.mark.parametrize(
-    "content",
-    ["{", "[" * 10**5, "[]", "{}", '{"runs": 1}', '{"runs": [1]}', '{"runs": [{"seed": "x", "key": 1}]}'],
-)
-def test_what_is_no_result_has_neither_runs_nor_a_key(path: Path, content: str) -> None:
-    path.write_text(content)
-    assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}
+    for content in (
+        "{",
+        "[" * 10**5,
+        "[]",
+        "{}",
+        '{"runs": 1}',
+        '{"runs": [1]}',
+        '{"runs": [{"seed": "x", "key": 1}]}',
+    ):
+        path.write_text(content)
+        assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}, content
     path.unlink()
     assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}
 

@@ -52,26 +52,19 @@ def test_damaged_runs_are_not_exported(other_store: Store, tmp_path: Path) -> No
     assert not (tmp_path / "runs.tar.gz").exists()
 
 
-@pytest.mark.parametrize("inside", ["", "results/runs"])
-def test_a_folder_with_runs_is_imported_like_an_archive(
-    other_store: Store, this_store: Store, inside: str
-) -> None:
-    source = other_store.root if not inside else other_store.root.parents[1]
-    (other_store.root / f"{'0' * 16}.unfinished").mkdir()
-    before = content(other_store)
-    (other_store.path(other_store.keys()[0]) / "model.pt").write_bytes(b"of which the record knows nothing")
-    assert import_runs(this_store, source) == Imported(new=other_store.keys())
-    assert content(this_store) == before
-
-
-def test_a_store_packed_by_hand_is_imported(other_store: Store, this_store: Store, tmp_path: Path) -> None:
+def test_a_folder_with_runs_is_imported_like_an_archive(other_store: Store, tmp_path: Path) -> None:
+    """One that holds the runs, the project that has it, and an archive that was packed by hand."""
+    keys, before = other_store.keys(), content(other_store)
+    (other_store.path(keys[0]) / "model.pt").write_bytes(b"of which the record knows nothing")
     journal.note(other_store.root, "finished", "x")
     with other_store.claim("0" * 16) as folder, tarfile.open(tmp_path / "hand.tar", "w") as tar:
         (folder / "checkpoint.pt").touch()
         tar.add(other_store.root, "results/runs")
-    imported = import_runs(this_store, tmp_path / "hand.tar")
-    assert imported.new == other_store.keys()
-    assert [name for name in imported.refused if not name.endswith(journal.NAME)] == []
+    for number, source in enumerate((other_store.root, other_store.root.parents[1], tmp_path / "hand.tar")):
+        store = Store(tmp_path / str(number))
+        imported = import_runs(store, source)
+        assert imported.new == keys and content(store) == before, source
+        assert [name for name in imported.refused if not name.endswith(journal.NAME)] == []
 
 
 def test_other_numbers_do_not_replace_what_is_here(other_store: Store, this_store: Store) -> None:

@@ -1,17 +1,15 @@
-"""What the store notices about its runs, and what it leaves behind."""
+"""What the store notices about its runs, and what becomes of damaged ones."""
 
 from __future__ import annotations
 
 import errno
 import json
-import logging
 import math
 import os
-import subprocess
-import sys
-import textwrap
-import threading
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,77 +23,90 @@ from fedbench.store.runs import Store
 SPEC = {"method": "coda", "seed": 0}
 KEY = digest(SPEC)
 RECORD = Record(KEY, SPEC, "finished", "", {"test_auc": 0.5}, {"seconds": 1.0}, {})
+WORDS = "EPYC\x1b[2J"
 CURVE = [{"round": 0, "test_auc": 0.5}]
 
 
 def finish(store: Store, record: Record = RECORD) -> Record:
     with store.claim(record.key):
-        return store.finish(record, CURVE)
+        return store.finish(record, CURVE, CURVE)
 
 
-def edit(store: Store, **changes: object) -> None:
-    path = store.path(KEY) / "run.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store with one run."""
+    finish(Store(tmp_path))
+    return Store(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"metrics": {"test_auc": 0.6}},
-        {"status": "diverged"},
-        {"provenance": {}},
-        {"spec": SPEC | {"seed": 1}},
-    ],
-)
-def test_a_changed_record_is_noticed(changes: dict[str, object], tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    finish(store)
-    edit(store, **changes)
-    with pytest.raises(
-        UserError, match=r"is damaged \(run\.json is not what was written\).*store verify --set-aside"
-    ):
-        store.load(KEY)
+def edited(**changes: object) -> Callable[[Path], Any]:
+    """Return an edit of a record by hand, which leaves its checksum."""
+
+    def edit(folder: Path) -> None:
+        path = folder / "run.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return edit
 
 
-def test_a_record_whose_specification_is_another_runs_is_noticed(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    finish(store)
-    facts = sealed_json.read(store.path(KEY) / "run.json")
-    sealed_json.write(store.path(KEY) / "run.json", facts | {"spec": SPEC | {"seed": 1}})
-    with pytest.raises(UserError, match="its specification is that of the run"):
-        store.load(KEY)
+def sealed(**changes: object) -> Callable[[Path], Any]:
+    """Return an edit of a record with a right checksum: whoever makes a run by hand can give it one too."""
+
+    def edit(folder: Path) -> None:
+        sealed_json.write(folder / "run.json", sealed_json.read(folder / "run.json") | changes)
+
+    return edit
+
+
+def written(name: str, content: str) -> Callable[[Path], Any]:
+    return lambda folder: (folder / name).write_text(content)
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("damage", "says"),
     [
-        ({"spec": [1, 2]}, "spec: Input should be a valid dictionary"),
-        ({"spec": SPEC | {"seed": -5}}, "its seed is not a whole number"),
-        ({"spec": SPEC | {"data": {"dataset": 3}}}, "its method or dataset is not a name"),
-        ({"status": ["x"]}, "status: Input should be a valid string"),
-        ({"metrics": {"test_auc": "abc"}}, "metrics.test_auc"),
-        ({"metrics": {"test_auc": math.nan}}, "metrics.test_auc"),
-        ({"metrics": {"test_auc": True}}, "metrics.test_auc"),
-        ({"provenance": {"versions": [1]}}, "provenance"),
-        ({"provenance": {"seconds": "long"}}, "provenance"),
-        ({"provenance": {"evaluation_seconds": [0.1, "long"]}}, "provenance"),
-        ({"provenance": {"curve_seconds": [0.1, "long"]}}, "provenance"),
-        ({"files": {"../../x": "0" * 64}}, "files"),
-        ({"key": "../x"}, "key"),
-        ({"more": 1}, "more: Unexpected"),
+        (lambda folder: (folder / "run.json").unlink(), "run.json is missing"),
+        (lambda folder: (folder / "curve.csv").unlink(), "curve.csv is missing"),
+        (written("run.json", '{"key": '), "Expecting value"),
+        (written("run.json", "{}"), "has no checksum"),
+        (written("run.json", "[1]"), "no JSON object"),
+        (written("run.json", "[" * 100_000), "nested too deeply"),
+        (written("curve.csv", "round\n0\n"), "curve.csv is not what was written"),
+        (written("clients.csv", ""), "clients.csv is not what was written"),
+        (edited(metrics={"test_auc": 0.6}), "run.json is not what was written"),
+        (edited(status="diverged"), "run.json is not what was written"),
+        (edited(provenance={}), "run.json is not what was written"),
+        (sealed(spec=SPEC | {"seed": 1}), "its specification is that of the run"),
+        (sealed(spec=[1, 2]), "spec: Input should be a valid dictionary"),
+        (sealed(spec=SPEC | {"seed": -5}), "its seed is not a whole number"),
+        (sealed(spec=SPEC | {"data": {"dataset": 3}}), "its method or dataset is not a name"),
+        (sealed(status=["x"]), "status: Input should be a valid string"),
+        (sealed(metrics={"test_auc": "abc"}), "metrics.test_auc"),
+        (sealed(metrics={"test_auc": math.nan}), "metrics.test_auc"),
+        (sealed(metrics={"test_auc": True}), "metrics.test_auc"),
+        (sealed(provenance={"versions": [1]}), "provenance"),
+        (sealed(provenance={"seconds": "long"}), "provenance"),
+        (sealed(provenance={"evaluation_seconds": [0.1, "long"]}), "provenance"),
+        (sealed(provenance={"curve_seconds": [0.1, "long"]}), "provenance"),
+        (sealed(files={"../../x": "0" * 64}), "files"),
+        (sealed(key="../x"), "key"),
+        (sealed(more=1), "more: Unexpected"),
+        (sealed(reason=WORDS), "control characters"),
+        (sealed(provenance={"commit": WORDS}), "control characters"),
+        (sealed(provenance={"hardware": WORDS}), "control characters"),
+        (sealed(provenance={"versions": {"numpy": WORDS}}), "control characters"),
+        (sealed(facts={"test_auc": {"sign": WORDS}}), "control characters"),
     ],
 )
-def test_a_sealed_record_of_the_wrong_kind_is_damaged(
-    changes: dict[str, object], says: str, tmp_path: Path
-) -> None:
-    """Whoever makes a run by hand can give it a checksum too."""
-    store = Store(tmp_path)
-    finish(store)
-    path = store.path(KEY) / "run.json"
-    sealed_json.write(path, sealed_json.read(path) | changes)
+def test_a_damaged_run_is_named_with_the_cure(damage: Callable[[Path], Any], says: str, store: Store) -> None:
+    damage(store.path(KEY))
     with pytest.raises(UserError, match="is damaged") as caught:
         store.load(KEY)
-    assert says in str(caught.value) and "\n" not in str(caught.value)
+    said = str(caught.value)
+    assert says in said and str(store.path(KEY)) in said and "store verify --set-aside" in said
+    assert said.isprintable()
+    shutil.rmtree(store.path(KEY))
+    assert finish(store) == store.load(KEY)
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EIO, errno.ESTALE, errno.EMFILE])
@@ -104,7 +115,7 @@ def test_a_run_that_cannot_be_read_now_is_not_damaged(
     code: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, read = Store(tmp_path), Path.read_bytes
-    written = finish(store)
+    before = finish(store)
 
     def fails(path: Path) -> bytes:
         if path.name == name:
@@ -115,105 +126,26 @@ def test_a_run_that_cannot_be_read_now_is_not_damaged(
         patch.setattr(Path, "read_bytes", fails)
         with pytest.raises(ReadError, match=r"It is kept"):
             store.load(KEY)
-    assert store.load(KEY) == written
+    assert store.load(KEY) == before
 
 
-def test_an_unchanged_run_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, read, count = Store(tmp_path), Path.read_bytes, 0
-    finish(store)
-
-    def counted(path: Path) -> bytes:
-        nonlocal count
-        count += 1
-        return read(path)
-
-    monkeypatch.setattr(Path, "read_bytes", counted)
-    assert store.load(KEY) == store.load(KEY) and count == 2
+def test_an_unchanged_run_is_checked_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, names = Path.read_bytes, list[str]()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: names.append(path.name) or read(path))
+    assert store.load(KEY) == store.load(KEY)
+    assert sorted(names) == ["clients.csv", "curve.csv", "run.json"]
     os.utime(store.curve(KEY))
     store.load(KEY)
-    assert count == 3, "the curve"
+    assert sorted(names[3:]) == ["clients.csv", "curve.csv"], "not the record"
 
 
-def test_damaged_runs_that_are_set_aside_are_kept_apart(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_damaged_runs_that_are_set_aside_are_kept_apart(store: Store) -> None:
     for number in (1, 2):
+        assert store.set_aside(KEY) == store.root / f"{KEY}.damaged{number}"
+        assert store.keys() == store.keys(damaged=True) == [] and store.load(KEY) is None
         finish(store)
-        assert store.set_aside(KEY) == tmp_path / f"{KEY}.damaged{number}"
-    assert store.keys() == store.keys(damaged=True) == [] and store.load(KEY) is None
-    store.path(KEY).mkdir()  # its record is gone
+    (store.path(KEY) / "run.json").unlink()
     assert store.keys(damaged=True) == [KEY] and store.keys() == [] and not store.has(KEY)
-
-
-def test_what_a_killed_process_left_of_a_finished_run_is_tidied_up(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    finish(store)
-    left = store.checkpoint(KEY)
-    left.parent.mkdir()
-    left.touch()
-    store.tidy(KEY)
-    assert [path.name for path in tmp_path.iterdir()] == [KEY]
-    store.tidy(KEY)
-
-
-def test_who_finds_a_run_that_came_from_elsewhere_does_not_wait_for_its_training(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    finish(store)
-    with store.claim(KEY):
-        tidying = threading.Thread(target=store.tidy, args=(KEY,), daemon=True)
-        tidying.start()
-        tidying.join(60)
-        assert not tidying.is_alive() and store.unfinished() == [KEY]
-
-
-def test_an_attempt_that_saved_nothing_leaves_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    with pytest.raises(ZeroDivisionError), store.claim(KEY) as folder:
-        (folder / "progress.json").touch()
-        raise ZeroDivisionError
-    assert store.unfinished() == []
-    with pytest.raises(ZeroDivisionError), store.claim(KEY):
-        store.checkpoint(KEY).touch()
-        raise ZeroDivisionError
-    assert store.unfinished() == [KEY] and not store.in_training(KEY)
-
-
-def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
-    code = """
-        import sys
-        from pathlib import Path
-        from fedbench.store.runs import Store
-        with Store(Path(sys.argv[1])).claim(sys.argv[2]):
-            pass
-    """
-    store = Store(tmp_path)
-    with store.claim(KEY):
-        assert store.in_training(KEY)
-        command = [sys.executable, "-c", textwrap.dedent(code), tmp_path, KEY]
-        waiting = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        assert waiting.stderr is not None
-        said = waiting.stderr.readline()
-    assert waiting.wait() == 0
-    assert said.startswith(f"run {KEY} is being trained by process {os.getpid()} on ")
-
-
-def test_nobody_waits_in_silence_for_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING), Store(tmp_path).claim(KEY):
-        pass
-    assert caplog.messages == []
-
-
-def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fedbench import files
-
-    def flock(descriptor: int, how: int) -> None:
-        raise OSError(38, "Function not implemented")
-
-    monkeypatch.setattr(files.fcntl, "flock", flock)
-    with (
-        pytest.raises(UserError, match=r"no file locks \(Function not implemented\)"),
-        Store(tmp_path).claim(KEY),
-    ):
-        pass
 
 
 def test_the_journal_survives_torn_lines_and_full_disks(tmp_path: Path) -> None:
@@ -222,8 +154,6 @@ def test_the_journal_survives_torn_lines_and_full_disks(tmp_path: Path) -> None:
     with (tmp_path / "journal.jsonl").open("a") as file:
         file.write('{"time": "2026-\n')
     journal.note(tmp_path, "finished", KEY)
-    assert [(line["event"], line["key"]) for line in journal.read_journal(tmp_path)] == [
-        ("begun", KEY),
-        ("finished", KEY),
-    ]
+    events = [(line["event"], line["key"]) for line in journal.read_journal(tmp_path)]
+    assert events == [("begun", KEY), ("finished", KEY)]
     journal.note(tmp_path / "gone", "finished", KEY)
