@@ -11,6 +11,7 @@ from toy import SCALE, write_yaml
 from toy_changes import rewrite
 
 from fedbench.errors import UserError
+from fedbench.spec import RunSpec
 from fedbench.study import layers
 from fedbench.study.cells import resolve
 from fedbench.study.configuration import load_config, load_paper, load_scale
@@ -20,20 +21,53 @@ from fedbench.study.plan import Plan
 SETTING = {"p": 4, "imratio": 0.2}
 
 
+def run(
+    method: str = "Plain", scale: str = "demo", dataset: str = "Digits", at: Any = None, **options: Any
+) -> RunSpec:
+    return resolve(load_paper("toy"), load_scale(scale), dataset, SETTING | (at or {}), method, **options)
+
+
+def scaled(**changes: Any) -> None:
+    """Change what the scale ``demo`` says of the toy paper."""
+    scale = copy.deepcopy(SCALE)
+    scale["papers"]["toy"] |= changes
+    write_yaml(Path("config/scales/demo.yaml"), scale)
+
+
 @pytest.mark.usefixtures("project")
 class TestLayers:
-    def cell(self, method: str = "Plain", scale: str = "demo", **options: Any) -> Any:
-        return resolve(load_paper("toy"), load_scale(scale), "Digits", SETTING, method, **options)
-
     def test_later_layers_win(self) -> None:
-        run = self.cell()
-        assert run.train.batch_size == 16  # dataset over defaults
-        assert run.train.iterations == 8 and run.train.epochs is None  # scale over defaults
-        assert run.train.period == 4 and run.data.imbalance.imratio == 0.2  # setting
-        assert run.data.labels.rule == "halves" and run.data.clients == 3  # defaults stay
-        assert run.params == {"lr": 0.1} and run.method == "fedavg"
-        assert self.cell("Plain_too").train.weight_decay == 0.01  # method
-        assert self.cell(scale="paper").train.epochs == 10
+        plain = run()
+        assert plain.train.batch_size == 16, "dataset over defaults"
+        assert plain.train.iterations == 8 and plain.train.epochs is None, "scale over defaults"
+        assert plain.train.period == 4 and plain.data.imbalance.imratio == 0.2, "setting"
+        assert plain.data.labels.rule == "halves" and plain.data.clients == 3, "defaults stay"
+        assert plain.params == {"lr": 0.1} and plain.method == "fedavg"
+        assert run("Plain_too").train.weight_decay == 0.01, "method"
+        assert run(scale="paper").train.epochs == 10
+
+        train = {"epochs": None, "iterations": 8, "batch_size": 4, "weight_decay": 0.5, "period": 1}
+        scaled(train=train, per_dataset={"Digits": {"iterations": 12}})
+        shortened = run("Plain_too").train
+        assert (shortened.batch_size, shortened.weight_decay) == (4, 0.5), "scale over dataset and method"
+        assert shortened.iterations == 12, "of a dataset"
+        assert shortened.period == 4, "setting over scale"
+        assert run(extra={"train": {"period": 2}}).train.period == 2, "what is given over all"
+        rewrite(datasets=lambda part: part["Digits"].update({"fixed": {"train": {"period": 16}}}))
+        assert run().train.period == 16, "fixed over setting"
+
+    def test_tuned_values_win_over_the_papers_and_the_scale_and_belong_to_one_dataset(self) -> None:
+        values = {"lr": 0.3, "train.weight_decay": 0.25, "train.iterations": 6}
+        chosen = {"Proximal": {"mu": 7.0}, "Plain_too": values}
+        write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": chosen})
+        assert run("Proximal").params == {"lr": 0.1, "mu": 7.0} and run("Plain").params == {"lr": 0.1}
+        assert run("Proximal", tuned={}).params == {"lr": 0.1, "mu": 0.1}
+        assert run("Proximal", "paper", "Printed").params["mu"] == 0.1
+        tuned = run("Plain_too")
+        assert (tuned.params["lr"], tuned.train.weight_decay, tuned.train.iterations) == (0.3, 0.25, 6)
+        assert run("Plain_too", tuned={}).train.iterations == 8
+        with pytest.raises(UserError, match=r"train\.weight_decoy: .*'weight_decay'"):
+            run(tuned={"train.weight_decoy": 1})
 
     def test_another_dataset_of_a_call_leaves_the_rules_for_the_classes_of_the_one_before(self) -> None:
         """A positive class was called "no", and samples were dropped, by the rules of another's data."""
@@ -50,80 +84,36 @@ class TestLayers:
         told = data(**{"data.labels.rule": "halves"})
         assert told.labels.rule == "halves" and told.imbalance.rule == "none"
 
-    def test_scale_wins_over_dataset_and_method_and_per_dataset_over_scale(self) -> None:
-        scale = copy.deepcopy(SCALE)
-        scale["papers"]["toy"]["train"] |= {"batch_size": 4, "weight_decay": 0.5}
-        write_yaml(Path("config/scales/demo.yaml"), scale)
-        run = self.cell("Plain_too")
-        assert run.train.batch_size == 4 and run.train.weight_decay == 0.5
-        scale["papers"]["toy"]["per_dataset"] = {"Digits": {"iterations": 12}}
-        write_yaml(Path("config/scales/demo.yaml"), scale)
-        assert self.cell().train.iterations == 12
+    def test_values_of_a_setting_stand_for_others_or_for_several_places(self) -> None:
+        pieces = {3: {}, 9: {"data": {"clients": 9}}}
+        several = {"sets": ["."], "default": 3, "label": "clients", "values": pieces}
+        named = {"sets": ["data.imbalance.imratio"], "default": "rare", "label": "", "values": {"rare": 0.01}}
+        rewrite(settings=lambda part: part.update({"n": several, "imratio": named}))
+        runs = [run(at={"n": n, "imratio": "rare"}) for n in (3, 9)]
+        assert [many.data.clients for many in runs] == [3, 9]
+        assert runs[0].data.imbalance.imratio == 0.01
+        with pytest.raises(UserError, match=r"unknown value of the setting n '10'.*Known: 3, 9"):
+            run(at={"n": 10})
+
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            *(({"at": {"imratio": value}}, "demo: data.imbalance.imratio: ") for value in (0, 1, -0.1, 1.5)),
+            ({"at": {"p": 0}}, "train.period: Input should be greater than or equal to 1"),
+            ({"dataset": "Digit"}, "dataset 'Digit'. Did you mean 'Digits'? Known: Digits, Printed"),
+            ({"method": "Plane"}, "unknown method 'Plane'. Did you mean 'Plain'"),
+        ],
+    )
+    def test_what_fits_no_run_is_named(self, given: dict[str, Any], says: str) -> None:
+        with pytest.raises(UserError) as caught:
+            run(**given)
+        assert says in str(caught.value)
 
     @pytest.mark.parametrize("slip", [{"per_dataset": {"Digit": {"iterations": 1}}}, {"stand_in": "Digit"}])
     def test_a_scale_names_only_datasets_that_there_are(self, slip: dict[str, Any]) -> None:
-        scale = copy.deepcopy(SCALE)
-        scale["papers"]["toy"] |= slip
-        write_yaml(Path("config/scales/demo.yaml"), scale)
+        scaled(**slip)
         with pytest.raises(UserError, match=r"unknown dataset of toy 'Digit'.*'Digits'"):
             Plan(load_config(), "toy").cells("table1")
-
-    def test_settings_win_over_scales_and_extras_over_all(self) -> None:
-        scale = copy.deepcopy(SCALE)
-        scale["papers"]["toy"]["train"]["period"] = 1
-        write_yaml(Path("config/scales/demo.yaml"), scale)
-        assert self.cell().train.period == 4
-        assert self.cell(extra={"train": {"period": 2}}).train.period == 2
-
-    def test_tuned_values_win_over_the_papers_and_belong_to_one_dataset(self) -> None:
-        write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Proximal": {"mu": 7.0}}})
-        assert self.cell("Proximal").params == {"lr": 0.1, "mu": 7.0}
-        assert self.cell("Plain").params == {"lr": 0.1}
-        assert self.cell("Proximal", tuned={}).params == {"lr": 0.1, "mu": 0.1}
-        elsewhere = resolve(load_paper("toy"), load_scale("paper"), "Printed", SETTING, "Proximal")
-        assert elsewhere.params["mu"] == 0.1
-
-    def test_what_is_fixed_of_a_dataset_wins_over_settings(self) -> None:
-        rewrite(datasets=lambda part: part["Digits"].update({"fixed": {"train": {"period": 16}}}))
-        assert self.cell().train.period == 16
-
-    def test_settings_can_stand_for_several_places(self) -> None:
-        several = {
-            "sets": ["."],
-            "default": 3,
-            "label": "clients",
-            "values": {3: {}, 9: {"data": {"clients": 9}}},
-        }
-        rewrite(settings=lambda part: part.update({"n": several}))
-        paper, scale = load_paper("toy"), load_scale("demo")
-        runs = [resolve(paper, scale, "Digits", SETTING | {"n": n}, "Plain") for n in (3, 9)]
-        assert [run.data.clients for run in runs] == [3, 9]
-        with pytest.raises(UserError, match=r"unknown value of the setting n '10'.*Known: 3, 9"):
-            resolve(paper, scale, "Digits", SETTING | {"n": 10}, "Plain")
-
-    def test_values_of_a_setting_are_translated(self) -> None:
-        named = {"sets": ["data.imbalance.imratio"], "default": "rare", "label": "", "values": {"rare": 0.01}}
-        rewrite(settings=lambda part: part.update({"imratio": named}))
-        run = resolve(
-            load_paper("toy"), load_scale("demo"), "Digits", {"p": 4, "imratio": "rare"}, "Plain", 0
-        )
-        assert run.data.imbalance.imratio == 0.01
-
-    @pytest.mark.parametrize("value", [0, 1, -0.1, 1.5])
-    def test_settings_outside_their_range_are_named(self, value: float) -> None:
-        with pytest.raises(UserError, match=r"^toy/Digits/Plain at scale demo: data\.imbalance\.imratio: "):
-            resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING | {"imratio": value}, "Plain")
-        with pytest.raises(UserError, match=r"train\.period: Input should be greater than or equal to 1"):
-            resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING | {"p": 0}, "Plain")
-
-    def test_unknown_datasets_and_methods_are_named(self) -> None:
-        paper, scale = load_paper("toy"), load_scale("demo")
-        with pytest.raises(
-            UserError, match=r"unknown dataset 'Digit'\. Did you mean 'Digits'\? Known: Digits, Printed"
-        ):
-            resolve(paper, scale, "Digit", SETTING, "Plain")
-        with pytest.raises(UserError, match=r"unknown method 'Plane'\. Did you mean 'Plain'"):
-            resolve(paper, scale, "Digits", SETTING, "Plane")
 
 
 @pytest.mark.usefixtures("project")
@@ -132,11 +122,10 @@ class TestMethodsAtSettings:
 
     def test_a_method_has_cells_only_where_it_is_run(self) -> None:
         rewrite(methods=lambda part: part["Proximal"].update({"only": {"p": [4]}}))
-        chosen = {cell.name for cell in Plan(load_config(), "toy").cells("table1")}
-        assert chosen == {
-            f"toy/Digits/p{p}_imratio0.2/{method}"
-            for p, method in ((2, "Plain"), (4, "Plain"), (2, "Plain_too"), (4, "Plain_too"), (4, "Proximal"))
-        }
+        chosen = [(cell.setting["p"], cell.method) for cell in Plan(load_config(), "toy").cells("table1")]
+        assert chosen == [
+            (2, "Plain"), (2, "Plain_too"), (4, "Plain"), (4, "Proximal"), (4, "Plain_too"),
+        ]  # fmt: skip
 
     def test_a_piece_of_a_method_wins_over_the_setting_and_not_over_what_is_fixed(self) -> None:
         at = {"p": {4: {"params": {"lr": 0.7}, "train": {"period": 5, "clip_norm": 1.0}}}}
@@ -145,24 +134,19 @@ class TestMethodsAtSettings:
             methods=lambda part: part["Plain"].update({"at": at | on_dataset}),
             datasets=lambda part: part["Digits"].update({"fixed": {"train": {"clip_norm": 2.0}}}),
         )
-        paper, scale = load_paper("toy"), load_scale("demo")
-        run = resolve(paper, scale, "Digits", SETTING, "Plain")
-        assert (run.params["lr"], run.train.period, run.train.clip_norm) == (0.7, 5, 2.0)
-        assert run.train.weight_decay == 0.3, "at a dataset, too"
-        other = resolve(paper, scale, "Digits", SETTING | {"p": 2}, "Plain")
+        plain, other = run(), run(at={"p": 2})
+        assert (plain.params["lr"], plain.train.period, plain.train.clip_norm) == (0.7, 5, 2.0)
+        assert plain.train.weight_decay == 0.3, "at a dataset, too"
         assert (other.params["lr"], other.train.period) == (0.1, 2)
-        assert resolve(paper, scale, "Digits", SETTING, "Plain_too").train.period == 4
+        assert run("Plain_too").train.period == 4
 
     def test_a_task_that_is_null_takes_that_of_all_away(self) -> None:
         rewrite(
             defaults=lambda part: part.update(task={"name": "detailed"}),
             methods=lambda part: part["Plain"].update(task=None),
         )
-        paper, scale = load_paper("toy"), load_scale("demo")
-        plain, other = (
-            resolve(paper, scale, "Digits", SETTING, name).task for name in ("Plain", "Plain_too")
-        )
-        assert plain is None and other is not None and other.name == "detailed"
+        other = run("Plain_too").task
+        assert run().task is None and other is not None and other.name == "detailed"
 
     @pytest.mark.parametrize(
         ("entry", "message"),
@@ -180,32 +164,13 @@ class TestMethodsAtSettings:
         with pytest.raises(UserError, match=message):
             load_paper("toy")
 
-    def test_tuned_values_with_dots_go_to_their_place_and_win_over_the_scale(self) -> None:
-        values = {"lr": 0.3, "train.weight_decay": 0.25, "train.iterations": 6}
-        write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Plain": values}})
-        run = resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING, "Plain")
-        assert (run.params, run.train.weight_decay, run.train.iterations) == ({"lr": 0.3}, 0.25, 6)
-        wrong = resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING, "Plain", tuned={})
-        assert wrong.train.iterations == 8
-        with pytest.raises(
-            UserError, match=r"train\.weight_decoy: unknown key\. Did you mean 'weight_decay'"
-        ):
-            resolve(
-                load_paper("toy"), load_scale("demo"), "Digits", SETTING, "Plain", 0,
-                tuned={"train.weight_decoy": 1},
-            )  # fmt: skip
-
 
 def test_a_call_takes_away_the_other_lengths_of_training_and_nothing_else() -> None:
     given = layers.given("train.rounds=2 params.lr=0.1,data.clients=3")
     assert given == {"train.rounds": 2, "params.lr": 0.1, "data.clients": 3}
-    away = dict.fromkeys(("iterations", "epochs", "cycles"))
-    assert layers.overrides(given) == {
-        "train": {**away, "rounds": 2}, "params": {"lr": 0.1}, "data": {"clients": 3},
-    }  # fmt: skip
-    assert layers.overrides({"params.rounds": 2}) == {"params": {"rounds": 2}}, (
-        "a hyper-parameter of that name"
-    )
+    train = {"iterations": None, "epochs": None, "cycles": None, "rounds": 2}
+    assert layers.overrides(given) == {"train": train, "params": {"lr": 0.1}, "data": {"clients": 3}}
+    assert layers.overrides({"params.rounds": 2}) == {"params": {"rounds": 2}}, "of the same name"
 
 
 def test_merging_is_key_by_key_and_none_removes() -> None:

@@ -34,41 +34,36 @@ def test_hearts_cells_do_not_name_a_share_of_positives_that_nothing_drops() -> N
     assert cell.name == "hospitals/Heart/p4/CoDA" and cell.path.parts[-2] == "p4"
     assert setting_text(asked, "Heart", HEART) == "p = 4"
     assert cell.runs[0].data.imbalance.imratio == 0.1, "it is part of the key of shipped runs"
+    other = asked.cell("Heart", HEART | {"imratio": 0.2}, "CoDA")
+    assert other.setting_label == "p4_imratio0.2", "another value than the default tells cells apart"
     printed = Plan(load_config(), "localscgdam").cell("FashionMNIST", SETTING, "CoDA")
     assert printed.setting_label == "p4_imratio0.1"
-
-
-def test_another_value_than_the_default_tells_cells_apart() -> None:
-    asked = Plan(load_config(), "hospitals")
-    assert asked.cell("Heart", HEART | {"imratio": 0.2}, "CoDA").setting_label == "p4_imratio0.2"
 
 
 @pytest.mark.usefixtures("project")
 def test_a_table_that_varies_what_changes_nothing_is_an_error() -> None:
     rule = {"data": {"dataset": "digits", "imbalance": {"rule": "none"}}}
-    rewrite(
-        datasets=lambda part: part["Printed"].update(rule),
-        tables=lambda part: part["table1"].update({"settings": {"imratio": [0.1, 0.3]}}),
-    )
-    with pytest.raises(UserError, match="table1: settings: imratio changes nothing on Printed"):
-        load_paper("toy")
-    rewrite(
-        datasets=lambda part: part["Printed"].update(rule),
-        tables=lambda part: part["table1"].update(
-            {"settings": {"imratio": [0.1, 0.3]}, "additions": ["Digits"]}
-        ),
-    )
-    load_paper("toy")  # Digits has other numbers for it
+    for additions in ([], ["Digits"]):  # which has other numbers for it
+        varied = {"settings": {"imratio": [0.1, 0.3]}, "additions": additions}
+        rewrite(
+            datasets=lambda part: part["Printed"].update(rule),
+            tables=lambda part, varied=varied: part["table1"].update(varied),
+        )
+        with (
+            contextlib.nullcontext()
+            if additions
+            else pytest.raises(UserError, match="table1: settings: imratio changes nothing on Printed")
+        ):
+            load_paper("toy")
 
 
 @pytest.mark.usefixtures("project")
-def test_what_a_dataset_fixes_or_a_method_changes() -> None:
-    rewrite(datasets=lambda part: part["Digits"].update({"fixed": {"train": {"period": 3}}}))
+def test_what_a_dataset_fixes_changes_nothing_unless_a_method_does() -> None:
+    fixed = {"datasets": lambda part: part["Digits"].update({"fixed": {"train": {"period": 3}}})}
+    rewrite(**fixed)
     assert unread(load_paper("toy"), "Digits") == {"p"}
-    rewrite(
-        datasets=lambda part: part["Digits"].update({"fixed": {"train": {"period": 3}}}),
-        methods=lambda part: part["Plain"].update({"at": {"p": {2: {"params": {"lr": 0.7}}}}}),
-    )
+    at = {"p": {2: {"params": {"lr": 0.7}}}}
+    rewrite(**fixed, methods=lambda part: part["Plain"].update({"at": at}))
     assert unread(load_paper("toy"), "Digits") == set()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy import PAPER, write_yaml
@@ -27,57 +28,49 @@ def call(*arguments: str) -> str:
     return result.stdout
 
 
-def tune(**chosen: dict[str, float]) -> None:
+def shown(*arguments: str) -> str:
+    return " ".join(call("show", *arguments).split())
+
+
+def tune(*methods: str) -> None:
+    chosen = {name: {"mu": 0.1} if name == "Proximal" else {"lr": 0.2} for name in methods}
     write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": chosen})
 
 
-def test_the_list_marks_what_would_run_untuned() -> None:
-    assert call("list", PLACE).splitlines() == [
-        f"{PLACE}/{name}  0/2 runs, not tuned" for name in ("Plain", "Proximal", "Plain_too")
-    ]
-    tune(Plain={"lr": 0.2}, Plain_too={"lr": 0.2})
-    assert [line for line in call("list", PLACE).splitlines() if "not tuned" in line] == [
-        f"{PLACE}/Proximal  0/2 runs, not tuned"
-    ]
-
-
-def test_one_line_before_training_and_one_below_the_table_name_them_and_the_cure() -> None:
-    tune(Plain={"lr": 0.2})
+def test_they_are_named_in_the_list_before_training_and_below_the_table_with_the_cure() -> None:
+    names = ("Plain", "Proximal", "Plain_too")
+    assert call("list", PLACE).splitlines() == [f"{PLACE}/{name}  0/2 runs, not tuned" for name in names]
+    assert NOTE not in shown("table1", "--notes"), "of what has no number"
+    tune("Plain")
+    assert call("list", PLACE).splitlines()[0] == f"{PLACE}/Plain  0/2 runs"
     first, second, *_ = call("run", PLACE).splitlines()
-    assert first == (
-        "warning: 2 of 3 cells are not tuned for their dataset (Digits: Proximal, Plain_too): the order of methods "
-        "will say nothing. First: fedbench tune Digits --paper toy"
+    assert first.startswith(
+        "warning: 2 of 3 cells are not tuned for their dataset (Digits: Proximal, Plain_too)"
     )
-    assert second.startswith("[1/3]")
-    assert f"{NOTE} (Digits: Proximal, Plain_too)." in " ".join(call("show", "table1").split())
-    tune(Plain={"lr": 0.2}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
+    assert first.endswith("First: fedbench tune Digits --paper toy") and second.startswith("[1/3]")
+    assert f"{NOTE} (Digits: Proximal, Plain_too)." in shown("table1")
+    tune(*names)
     plan = Plan(load_config())
-    assert plan.untuned_warning(plan.cells()) == ""
-    assert NOTE not in " ".join(call("show", "table1", "--notes").split())
+    assert plan.untuned_warning(plan.cells()) == "" and NOTE not in shown("table1", "--notes")
 
 
-def test_a_table_says_nothing_of_what_has_no_number() -> None:
-    assert NOTE not in " ".join(call("show", "table1", "--notes").split())
+def untuned(paper: dict[str, Any], **given: Any) -> set[str]:
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    plan = Plan(load_config(overrides=given))
+    return {cell.method for cell in plan.untuned(plan.cells())}
 
 
-def test_published_values_need_no_trials_where_they_count() -> None:
+def test_published_values_need_no_trials_where_they_count_and_fixed_ones_nowhere() -> None:
     paper = copy.deepcopy(PAPER)
     paper["methods"]["Plain"]["published"] = ["lr"]
     paper["methods"]["Proximal"]["published"] = ["lr"]  # its mu is not
     paper["methods"]["Plain_too"]["grid"] = {}
-    write_yaml(Path("config/papers/toy.yaml"), paper)
-    for constants, names in (("paper", {"Proximal"}), ("tuned", {"Plain", "Proximal"})):
-        plan = Plan(load_config(overrides={"constants": constants}))
-        assert {cell.method for cell in plan.untuned(plan.cells())} == names
-
-
-def test_what_the_setting_or_the_dataset_fixes_needs_no_trials() -> None:
+    assert untuned(paper, constants="paper") == {"Proximal"}
+    assert untuned(paper, constants="tuned") == {"Plain", "Proximal"}
     paper = copy.deepcopy(PAPER)
     paper["settings"]["step"] = {"sets": ["params.lr"], "default": 0.1, "label": "step size"}
     paper["datasets"]["Digits"]["fixed"] = {"params": {"mu": 0.5}}
-    write_yaml(Path("config/papers/toy.yaml"), paper)
-    plan = Plan(load_config())
-    assert {cell.method for cell in plan.untuned(plan.cells())} == {"Plain_too"}
+    assert untuned(paper) == {"Plain_too"}
 
 
 def test_a_leaderboard_says_it_and_names_datasets_that_were_prepared_anew(prepared_digits: Path) -> None:
@@ -88,14 +81,16 @@ def test_a_leaderboard_says_it_and_names_datasets_that_were_prepared_anew(prepar
     shutil.copytree(prepared_digits, "data")
     config = Path("config/config.yaml")
     config.write_text(config.read_text().replace(str(prepared_digits), "data"))
-    tune(Proximal={"mu": 0.1})
+    tune("Proximal")
     call("run", PLACE)
-    shown = " ".join(call("show", "board").split())
-    assert f"{NOTE} (Digits: Plain, Plain_too)." in shown and "do not compare" not in shown
+    board_shown = shown("board")
+    assert f"{NOTE} (Digits: Plain, Plain_too)." in board_shown and "do not compare" not in board_shown
 
     summary = read_summary("digits", "data")
     sealed_json.write(Path("data/prepared/digits.json"), {**summary, "sha256": "0" * 64})
-    tune(Plain={"lr": 0.1}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
-    shown = " ".join(call("show", "board").split())
-    assert NOTE not in shown
-    assert "Numbers that do not compare: Digits (" in shown and "`fedbench forget DATASET`" in shown
+    tune("Plain", "Proximal", "Plain_too")
+    board_shown = shown("board")
+    assert NOTE not in board_shown
+    assert (
+        "Numbers that do not compare: Digits (" in board_shown and "`fedbench forget DATASET`" in board_shown
+    )
