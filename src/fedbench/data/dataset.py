@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbench.data.download import Download, available, obtain
+from fedbench.data.picture import Form
 from fedbench.errors import UserError
 
 if TYPE_CHECKING:
@@ -211,6 +212,17 @@ class PictureSet(Dataset):
     """
 
     draft: bool = False
+
+    @property
+    def form(self) -> Form:
+        """What each picture becomes."""
+        channels, height, width = self.shape
+        return Form((height, width), grey=channels == 1, draft=self.draft)
+
+    @property
+    def resized(self) -> str:
+        """Height and width, for notes."""
+        return f"{self.shape[1]}x{self.shape[2]}"
 
     @property
     def of_pictures(self) -> bool:

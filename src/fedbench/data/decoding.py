@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import multiprocessing
 import os
 import sys
@@ -17,7 +16,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from tqdm import tqdm
@@ -32,6 +30,7 @@ _FEW = 256
 """Pictures up to which one process is as fast as several, which have to start."""
 _TOGETHER = 32
 """Pictures that a process is given at a time."""
+_CORRUPT = OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error
 SAVED = 10.0
 """Seconds after which what is decoded is noted as such."""
 
@@ -73,63 +72,52 @@ def decode(path: Path, places: Sequence[str], form: Form) -> np.ndarray:
 
 
 def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: Form) -> np.ndarray:
+    if not places:
+        return np.empty((0, *form.shape), np.uint8)
     # of a folder the names of its pictures have to do
     source = (path, None if path.is_dir() else files.mark(path))
     target = folder / f"{digest([str(source), list(places), repr(form)])}.npy"
     pixels, done = _room(target, (len(places), *form.shape))
-    todo = np.flatnonzero(done == 0)
-    tasks = [todo[at : at + _TOGETHER] for at in range(0, len(todo), _TOGETHER)]
-    given = (([places[i] for i in task], task) for task in tasks)
-    work = functools.partial(_some, source, target, getattr(pixels, "offset", 0), form)
-    seen, saved = list[np.ndarray](), time.monotonic()
+    tasks = [(at, places[at : at + _TOGETHER]) for at in range(done, len(places), _TOGETHER)]
+    work = functools.partial(_some, source, target, pixels.offset, form)
+    saved = time.monotonic()
     quiet = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}  # a log gets a line now and then
-    bar = tqdm(total=len(places), initial=len(places) - len(todo), desc=path.name, unit=" pictures", **quiet)
-    with bar, _mapping(min(cores, len(tasks)) if len(todo) > _FEW else 1) as mapped:
+    bar = tqdm(total=len(places), initial=done, desc=path.name, unit=" pictures", **quiet)
+    with bar, _mapping(min(cores, len(tasks)) if len(places) - done > _FEW else 1) as mapped:
         try:
-            for task in mapped(work, given):
-                seen.append(task)
-                bar.update(len(task))
+            for number in mapped(work, tasks):
+                done += number
+                bar.update(number)
                 if time.monotonic() - saved > SAVED:
-                    _note(pixels, done, seen)
+                    _note(pixels, target, done)
                     saved = time.monotonic()
         except BrokenProcessPool:
             raise UserError(
                 f"a process that decodes {path} was killed, perhaps for lack of memory: give fewer cores, {AGAIN}"
             ) from None
         finally:
-            _note(pixels, done, seen)
+            _note(pixels, target, done)
     return pixels
 
 
-def _room(target: Path, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Map pixels [n, C, H, W] from their file, and [n] of 1 where they are decoded; make both if they are not there."""
+def _room(target: Path, shape: tuple[int, ...]) -> tuple[np.memmap, int]:
+    """Map pixels [n, C, H, W] from their file, and say how many are decoded; make it if it is not there."""
     noted = target.with_suffix(".done")
-    if not shape[0]:
-        return np.empty(shape, np.uint8), np.empty(0, np.uint8)
-    if not noted.is_file() or not target.is_file():
-        noted.unlink(missing_ok=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": shape})
-        # a mapping of a file that finds no room on the disk kills the process
-        files.reserve(target, len(header.getvalue()) + int(np.prod(shape)))
-        with target.open("r+b") as file:
-            file.write(header.getvalue())
-        files.write(noted, bytes(shape[0]))
-    return np.lib.format.open_memmap(target, "r+"), np.memmap(noted, np.uint8, "r+")
+    if target.is_file() and noted.is_file():
+        return np.lib.format.open_memmap(target, "r+"), int(noted.read_text())
+    target.parent.mkdir(parents=True, exist_ok=True)
+    files.check_room(target.parent, int(np.prod(shape)))  # said before, not after hours
+    return np.lib.format.open_memmap(target, "w+", np.uint8, shape), 0
 
 
-def _note(pixels: np.ndarray, done: np.ndarray, seen: list[np.ndarray]) -> None:
-    """Note what is decoded, once it has reached the disk."""
-    if seen and isinstance(pixels, np.memmap) and isinstance(done, np.memmap):
-        pixels.flush()
-        done[np.concatenate(seen)] = 1
-        done.flush()
-        seen.clear()
+def _note(pixels: np.memmap, target: Path, done: int) -> None:
+    """Note how many pictures are decoded, once they have reached the disk."""
+    pixels.flush()
+    files.write(target.with_suffix(".done"), str(done))
 
 
 @contextlib.contextmanager
-def _mapping(cores: int) -> Iterator[Callable[..., Iterator[np.ndarray]]]:
+def _mapping(cores: int) -> Iterator[Callable[..., Iterator[int]]]:
     """Yield ``map``, of this process or of several; an error ends the others' work."""
     if cores <= 1:
         yield map
@@ -143,28 +131,27 @@ def _mapping(cores: int) -> Iterator[Callable[..., Iterator[np.ndarray]]]:
 
 
 def _some(
-    source: tuple[Path, Mark | None],
-    target: Path,
-    start: int,
-    form: Form,
-    given: tuple[list[str], np.ndarray],
-) -> np.ndarray:
-    """Decode some pictures, one after the other, into their rows of the file; return the numbers of these."""
+    source: tuple[Path, Mark | None], target: Path, offset: int, form: Form, task: tuple[int, Sequence[str]]
+) -> int:
+    """Decode some pictures, one after the other, into the rows of the file from one on; return how many."""
+    first, places = task
     with target.open("r+b") as file:
-        for place, row in zip(*given, strict=True):
+        file.seek(offset + first * int(np.prod(form.shape)))
+        for place in places:
             pixels = _pixels(*source, place, form)
-            file.seek(start + int(row) * pixels.size)
             file.write(np.ascontiguousarray(pixels).data)  # a mapping would cost a fault for each page
-    return given[1]
+    return len(places)
 
 
 def _pixels(path: Path, marked: Mark | None, place: str, form: Form) -> np.ndarray:
-    unreadable = OSError, EOFError, SyntaxError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error
     try:
-        content = (path / place).read_bytes() if marked is None else _archive(path, marked).read(place)
-        return pixels_of(content, place, form)
-    except unreadable as error:
+        return pixels_of(_content(path, marked, place), place, form)
+    except (SyntaxError, ValueError, *_CORRUPT) as error:
         raise UserError(f"{path}: {place} is not a readable picture ({error}). Fetch it again.") from None
+
+
+def _content(path: Path, marked: Mark | None, place: str) -> bytes:
+    return (path / place).read_bytes() if marked is None else _archive(path, marked).read(place)
 
 
 @functools.lru_cache(maxsize=1)
@@ -173,79 +160,81 @@ def _archive(path: Path, _mark: Mark) -> zipfile.ZipFile:
 
 
 class Pictures:
-    """The files of a folder or of a zip, by file name (folders around them are ignored).
-
-    A zip is read without unpacking it. Use as a context manager.
+    """The files of a folder, and of folders that are linked there, or of a zip, which is not unpacked.
 
     Args:
         path: the folder or zip.
-        depth: how many last parts of a path name a picture: 1 for its file name, 2 with the folder it lies in.
+        depth: how many last parts of a path name a picture: 1 for its file name, 2 with the folder it lies in, 0 for
+            all of them.
 
     Raises:
         UserError: ``path`` does not exist, is neither a folder nor a zip, or holds two files of the same name.
     """
 
     def __init__(self, path: Path, depth: int = 1) -> None:
-        self.path = path
-        self._zip: zipfile.ZipFile | None = None
+        self.path, self._depth = path, depth
         if path.is_dir():
-            places = [
-                os.path.relpath(f"{folder}/{name}", path)
-                for folder, _, names in os.walk(path)
-                for name in names
-            ]
+            places = [*files_below(path)]
         else:
             try:
-                self._zip = zipfile.ZipFile(path)
+                with zipfile.ZipFile(path) as archive:
+                    places = [name for name in archive.namelist() if not name.endswith("/")]
             except (OSError, zipfile.BadZipFile) as error:
                 raise UserError(f"{path} is neither a folder nor a zip file ({error}).") from None
-            places = [name for name in self._zip.namelist() if not name.endswith("/")]
         self._places: dict[str, str] = {}
         for place in places:
             name = last_parts(place, depth)
             if self._places.setdefault(name, place) != place:
                 raise UserError(f"{path} holds {name} twice: give the folder or zip that is meant.")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._zip is not None:
-            self._zip.close()
-
     def __contains__(self, name: str) -> bool:
-        return name in self._places
+        return last_parts(name, self._depth) in self._places
 
     def names(self) -> list[str]:
         """List the file names, sorted."""
         return sorted(self._places)
 
+    def check(self, names: Sequence[str], table: Path) -> None:
+        """Raise UserError, which names one, unless all pictures that a table lists are there."""
+        if missing := [name for name in names if name not in self]:
+            raise UserError(
+                f"{self.path} lacks {len(missing)} of the {len(names)} pictures that {table.name} lists, such as "
+                f"{missing[0]!r}: add them there, or mend the table"
+            )
+
     def read(self, name: str) -> bytes:
         """Return the content of one file."""
-        place = self._place(name)
         try:
-            return self._zip.read(place) if self._zip else (self.path / place).read_bytes()
-        except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            return _content(
+                self.path, None if self.path.is_dir() else files.mark(self.path), self._place(name)
+            )
+        except _CORRUPT as error:
             raise UserError(f"{self.path}: {name} is corrupt ({error}). Fetch it again.") from None
 
-    def load(
-        self, names: Sequence[str], size: tuple[int, int], grey: bool = False, draft: bool = False
-    ) -> np.ndarray:
-        """Decode pictures and resize them to (height, width); see :class:`fedbench.data.picture.Form`.
-
-        Returns:
-            ``[n, 3, H, W]`` uint8 RGB or, with ``grey``, ``[n, 1, H, W]``, mapped from a file.
+    def load(self, names: Sequence[str], form: Form) -> np.ndarray:
+        """Decode pictures: ``[n, C, H, W]`` uint8, mapped from a file.
 
         Raises:
             UserError: a file is not there, or is not a picture.
         """
-        places = [self._place(name) for name in names]
-        return decode(self.path, places, Form(size, grey, draft))
+        return decode(self.path, [self._place(name) for name in names], form)
 
     def _place(self, name: str) -> str:
-        if name not in self._places:
+        if name not in self:
             raise UserError(f"{self.path} has no file {name}.")
-        return self._places[name]
+        return self._places[last_parts(name, self._depth)]
+
+
+def files_below(folder: Path) -> Iterator[str]:
+    """Yield the files of a folder and of linked ones in it, by their paths there; a link may lead back."""
+    seen = set[str]()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        if (real := os.path.realpath(place)) in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        within = os.path.relpath(place, folder)
+        yield from (name if within == os.curdir else f"{within}/{name}" for name in names)
 
 
 def last_parts(path: str, depth: int) -> str:

@@ -6,6 +6,7 @@ checksum agrees. A file with a wrong checksum is moved to ``<file>.corrupt`` and
 
 from __future__ import annotations
 
+import functools
 import gzip
 import logging
 import shutil
@@ -13,13 +14,13 @@ import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO
+from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from urllib.request import Request, urlopen
 
 from tqdm import tqdm
@@ -31,6 +32,8 @@ from fedbench.files import atomic
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 4
+LOCAL = "file://"
+"""How the address of a file in a folder begins."""
 _TIMEOUT = 30.0  # seconds without a byte
 _CHUNK = 1 << 16  # what dies with the process is no more than this
 
@@ -81,10 +84,10 @@ def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cu
     tried: list[str] = []
     bases = _bases(mirror, dataset, item)
     for base in bases:
-        if all(_get(_join(base, file.path), folder / file.path, file.md5, tried) for file in missing):
+        if all(_get(f"{base}/{quote(file.path)}", folder / file.path, file.md5, tried) for file in missing):
             return
     target = folder / item.path
-    sources = [*(_join(base, item.path) for base in bases if item.unpacks), *item.urls]
+    sources = [*(f"{base}/{quote(item.path)}" for base in bases if item.unpacks), *item.urls]
     present = item.unpacks and usable(target, item.md5)
     if not present and not any(_get(source, target, item.md5, tried) for source in sources):
         reasons = "; ".join(tried) or "it has no public address"
@@ -100,10 +103,11 @@ def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cu
 
 def available(item: Download, mirror: str | None, dataset: str) -> bool:
     """Say whether a mirror folder holds ``item``, unpacked or as published. Addresses are not asked."""
-    bases = [base for base in _bases(mirror, dataset, item) if isinstance(base, Path)]
+    bases = [base for base in _bases(mirror, dataset, item) if base.startswith(LOCAL)]
+    folders = [Path(unquote(base.removeprefix(LOCAL))) for base in bases]
     return any(
-        all((base / file.path).is_file() for file in item.files) or (base / item.path).is_file()
-        for base in bases
+        all((folder / file.path).is_file() for file in item.files) or (folder / item.path).is_file()
+        for folder in folders
     )
 
 
@@ -186,38 +190,19 @@ def _transfer(url: str, part: Path) -> bool:
     return resumed
 
 
-def _get(source: Path | str, target: Path, md5: str | None, tried: list[str]) -> bool:
-    """Copy or download one file; a failure is noted in ``tried``."""
+def _get(source: str, target: Path, md5: str | None, tried: list[str]) -> bool:
+    """Download one file, from a folder too; a failure is noted in ``tried``."""
+    local = source.startswith(LOCAL)
     try:
-        if isinstance(source, str):
+        if not local:
             log.info("downloading %s", source)
-            download(source, target, md5)
-        else:
-            _copy(source, target, md5)
+        download(source, target, md5, attempts=1 if local else ATTEMPTS)
     except WriteError:
         raise  # no other source would help
     except UserError as error:
         tried.append(str(error))
         return False
     return True
-
-
-def _copy(source: Path, target: Path, md5: str | None) -> None:
-    if not source.is_file():
-        raise UserError(f"{source}: no such file")
-    part = _part(target)
-    try:
-        content = source.open("rb")
-    except OSError as error:
-        raise UserError(f"{source}: {error.strerror}") from None
-    try:
-        with content, part.open("wb") as file:
-            shutil.copyfileobj(content, file, 1 << 20)
-    except OSError as error:
-        raise cannot_write(part, error) from None
-    if not usable(part, md5):
-        raise UserError(f"{source}: wrong checksum, the copy is kept as {_aside(part)}")
-    part.replace(target)
 
 
 def _part(target: Path) -> Path:
@@ -229,20 +214,21 @@ def _part(target: Path) -> Path:
     return target.with_name(target.name + ".part")
 
 
-def _bases(mirror: str | None, dataset: str, item: Download) -> Sequence[Path | str]:
-    """List where a mirror may hold a file; one without a checksum only in a folder named like its dataset."""
+def _bases(mirror: str | None, dataset: str, item: Download) -> Sequence[str]:
+    """List the addresses where a mirror may hold a file.
+
+    One without a checksum is looked for only in the folder named like its dataset.
+    """
     if not mirror:
         return ()
-    root: Path | str = mirror.rstrip("/")
+    root = mirror.rstrip("/")
     if not mirror.startswith(("http://", "https://")):
-        root = Path(mirror).expanduser()
-        if not root.is_dir():
-            raise UserError(f"mirror: {root} is neither a folder nor an http(s) address.")
-    return (root, _join(root, dataset)) if item.md5 else (_join(root, dataset),)
-
-
-def _join(base: Path | str, path: str) -> Path | str:
-    return base / path if isinstance(base, Path) else f"{base}/{quote(path)}"
+        folder = Path(mirror).expanduser().absolute()
+        if not folder.is_dir():
+            raise UserError(f"mirror: {mirror} is neither a folder nor an http(s) address.")
+        root = folder.as_uri()
+    within = f"{root}/{quote(dataset)}"
+    return (root, within) if item.md5 else (within,)
 
 
 def unpack(archive: Path, members: Mapping[str, Path]) -> None:
@@ -260,31 +246,30 @@ def unpack(archive: Path, members: Mapping[str, Path]) -> None:
     """
     missing = dict(members)
     try:
-        if tarfile.is_tarfile(archive):
-            with tarfile.open(archive) as tar:
-                for item in tar:
-                    name = item.name.removeprefix("./")
-                    content = tar.extractfile(item) if name in missing and item.isreg() else None
-                    if content is not None:
-                        _write(content, missing.pop(name))
-                    if not missing:
-                        break
-        elif zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as zipped:
-                for name in set(missing) & set(zipped.namelist()):
-                    with zipped.open(name) as content:
-                        _write(content, missing.pop(name))
-        else:
-            with gzip.open(archive) as unzipped:
-                _write(unzipped, missing.pop(next(iter(missing))))
+        for name, content in _contents(archive):
+            wanted = missing.pop(name or next(iter(missing)), None)
+            if wanted is not None:
+                with content() as source, atomic(wanted) as temporary, temporary.open("wb") as file:
+                    shutil.copyfileobj(source, file, 1 << 20)
+            if not missing:
+                return
     except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{archive} cannot be unpacked ({error}). Delete it and run again.") from None
-    if missing:
-        raise UserError(
-            f"{archive} lacks {', '.join(sorted(missing))}: it is not the file that is expected here."
-        )
+    raise UserError(
+        f"{archive} lacks {', '.join(sorted(missing))}: it is not the file that is expected here."
+    )
 
 
-def _write(source: IO[bytes] | gzip.GzipFile, target: Path) -> None:
-    with atomic(target) as temporary, temporary.open("wb") as file:
-        shutil.copyfileobj(source, file, 1 << 20)
+def _contents(archive: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the name of each regular file in an archive, empty for a ``.gz``, and what opens it."""
+    if tarfile.is_tarfile(archive):
+        with tarfile.open(archive) as tar:
+            for item in tar:
+                if item.isreg():
+                    yield item.name.removeprefix("./"), functools.partial(tar.extractfile, item)
+    elif zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as zipped:
+            for name in zipped.namelist():
+                yield name, functools.partial(zipped.open, name)
+    else:
+        yield "", functools.partial(gzip.open, archive)

@@ -178,9 +178,10 @@ def test_another_zip_of_the_same_name_is_another_source(tmp_path: Path) -> None:
     for seed in (1, 2):
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("a.png", picture(seed))
-        with workplace(work, 1), Pictures(path) as pictures:
-            result = pictures.load(["a.png"], (8, 8), grey=True)
-        np.testing.assert_array_equal(result[0], pixels_of(picture(seed), "a.png", Form((8, 8), grey=True)))
+        form = Form((8, 8), grey=True)
+        with workplace(work, 1):
+            result = Pictures(path).load(["a.png"], form)
+        np.testing.assert_array_equal(result[0], pixels_of(picture(seed), "a.png", form))
 
 
 @pytest.mark.parametrize("grey", [True, False])

@@ -133,7 +133,7 @@ def test_melanoma_without_a_picture_or_a_column_says_which(lesions, tmp_path):
     dataset, rows, files = lesions
     del files["ISIC_0012.jpg"]
     put(tmp_path / "jpeg-melanoma-256x256.zip", melanoma_zip(rows, files))
-    with pytest.raises(UserError, match=r"lacks 1 pictures of .*ISIC_0012\.jpg"):
+    with pytest.raises(UserError, match=r"lacks 1 of the 39 pictures .*ISIC_0012\.jpg"):
         dataset.prepare(tmp_path)
     put(
         tmp_path / "jpeg-melanoma-256x256.zip",

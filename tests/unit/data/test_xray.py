@@ -16,6 +16,7 @@ from xray_corpora import SIZE, chexpert, dicom, nih, png, put, small
 from fedbench.data import datasets, prepared
 from fedbench.data.datasets._xray import CLASSES, FINDINGS, drawn
 from fedbench.data.decoding import Pictures, last_parts
+from fedbench.data.picture import Form
 from fedbench.errors import UserError
 
 
@@ -161,8 +162,7 @@ def test_dicom_is_stretched_and_inverted_where_white_is_zero(
     pixels = np.zeros((SIZE, SIZE), np.uint16)
     pixels[:, SIZE // 2 :] = 3000
     put(tmp_path, {"a.dicom": dicom(pixels, inverted)})
-    with Pictures(tmp_path) as pictures:
-        loaded = pictures.load(["a.dicom"], (SIZE, SIZE), grey=True)
+    loaded = Pictures(tmp_path).load(["a.dicom"], Form((SIZE, SIZE), grey=True))
     assert loaded[0, 0, 0, [0, -1]].tolist() == sides
 
 
@@ -173,11 +173,8 @@ def test_without_pydicom_the_message_says_what_to_install(
 
     put(tmp_path, {"a.dicom": b"anything"})
     monkeypatch.setitem(sys.modules, "pydicom", None)
-    with (
-        Pictures(tmp_path) as pictures,
-        pytest.raises(UserError, match=r"pydicom: pip install 'fedbench-suite\[vision\]'"),
-    ):
-        pictures.load(["a.dicom"], (SIZE, SIZE), grey=True)
+    with pytest.raises(UserError, match=r"pydicom: pip install 'fedbench-suite\[vision\]'"):
+        Pictures(tmp_path).load(["a.dicom"], Form((SIZE, SIZE), grey=True))
 
 
 @pytest.mark.parametrize("path", ["c.png", "b/c.png", "a/b/c.png", "/a//./b/./c.png", "./b//c.png"])
@@ -209,7 +206,7 @@ def change(old: str, new: str) -> Callable[[dict[str, str | bytes]], None]:
     [
         (
             without_a_picture,
-            r"lacks 1 of the 3 pictures that Data_Entry_2017\.csv lists, e\.g\. 00000001_000\.png",
+            r"lacks 1 of the 3 pictures that Data_Entry_2017\.csv lists, such as '00000001_000\.png'",
         ),
         (with_a_broken_picture, r"00000001_000\.png is not a readable picture"),
         (change("Patient ID", "Patient"), r"Data_Entry_2017\.csv has no column 'Patient ID'"),

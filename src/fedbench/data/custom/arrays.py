@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedbench.data.custom.class_labels import check_alike, checked
+from fedbench.data.custom.class_labels import as_text, check_alike, checked
 from fedbench.data.files import read_npz
 from fedbench.errors import UserError, unknown
 
@@ -30,20 +30,24 @@ CHANNELS = (1, 3, 4)
 """Numbers of channels that a picture has: grey, colour, colour with transparency."""
 
 
-def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | None = None) -> dict[str, Any]:
+def npz_parts(
+    file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | None = None, inputs: bool = True
+) -> dict[str, Any]:
     """Return the fields of :class:`~fedbench.data.dataset.Arrays` that an ``.npz`` has; it may lack a test part.
 
     Args:
         file: the archive.
         layout: where the channels of images are, None where the shape says it.
         form: a name of :data:`FORMATS`, whose arrays it has to hold; None: any.
+        inputs: whether inputs are read, which may be large.
 
     Raises:
         UserError: it is damaged, lacks an array, or has one that is no input, label or group.
     """
     names = FORMATS[form] if form else ALIASES
+    known = None if inputs else [name for name, ours in ALIASES.items() if not ours.startswith("x")]
     by_name: dict[str, np.ndarray] = {}
-    for name, array in read_npz(file, _AGAIN, delete="").items():
+    for name, array in read_npz(file, _AGAIN, known, delete="").items():
         if name not in names:
             raise unknown(f"array of format {form} in {file}" if form else f"array in {file}", name, names)
         if names[name] in by_name:
@@ -53,11 +57,13 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | No
     for name in by_name:
         kind, _, part = name.partition("_")
         needed |= {f"{kind}_train", f"x_{part}", f"y_{part}"}
-        if kind == "site" and "x_test" in by_name:
+        if kind == "site" and "y_test" in by_name:
             needed.add("site_test")
     called = {ours: name for name, ours in (FORMATS[form or "plain"]).items()}
-    if lacking := sorted(called.get(name, name) for name in needed - {*by_name}):
-        raise UserError(f"{file} has no array {', '.join(map(repr, lacking))}, which belongs to the others.")
+    lacking = [name for name in needed - {*by_name} if inputs or not name.startswith("x")]
+    if lacking:
+        told = ", ".join(sorted(repr(called.get(name, name)) for name in lacking))
+        raise UserError(f"{file} has no array {told}, which belongs to the others.")
     return _parts(file, layout, by_name)
 
 
@@ -67,6 +73,11 @@ def _parts(file: Path, layout: str | None, by_name: dict[str, np.ndarray]) -> di
     for name, array in by_name.items():
         where = f"{file}: array {name.removesuffix('_train')!r}"
         parts[name] = _inputs(array, layout, where) if name.startswith("x") else _one_each(array, where)
+    for part in _PARTS:
+        sizes = {name: len(array) for name, array in parts.items() if name.endswith(part)}
+        if len({*sizes.values()}) > 1:
+            told = ", ".join(f"{name.removesuffix('_train')} of {n}" for name, n in sizes.items())
+            raise UserError(f"{file}: its arrays are of different numbers of samples: {told}")
     if "site_train" in parts:
         parts |= numbered_sites(file, {name: parts[name] for name in parts if name.startswith("site")})
     if "group_test" in parts:
@@ -74,25 +85,18 @@ def _parts(file: Path, layout: str | None, by_name: dict[str, np.ndarray]) -> di
         check_alike(file, "groups", train, test)
         number = np.unique(np.concatenate([train, test]), return_inverse=True)[1]
         parts |= {"group_train": number[: len(train)], "group_test": number[len(train) :]}
-    return _with_validation(file, parts) if "x_val" in parts else parts
+    return _with_validation(file, parts) if "y_val" in parts else parts
 
 
-def _inputs(array: np.ndarray, layout: str | None, where: str) -> np.ndarray:
-    arranged = _arranged(array, layout, where)
-    if array.ndim < 2 or 0 in array.shape[1:]:
-        raise UserError(
-            f"{where} has shape {list(array.shape)}: give each sample features, [n, F], or an image"
-        )
-    return arranged
-
-
-def _arranged(x: np.ndarray, layout: str | None, where: str) -> np.ndarray:
+def _inputs(x: np.ndarray, layout: str | None, where: str) -> np.ndarray:
     """Bring images [n, H, W], [n, C, H, W] or [n, H, W, C] to [n, C, H, W], whole numbers of 0..255 to uint8.
 
     Nothing is guessed: fractions up to 255, which a network would take for very bright images, are refused.
     """
     if x.dtype.kind not in "biuf":
         raise UserError(f"{where} holds {x.dtype}, not real numbers.")
+    if x.ndim < 2 or 0 in x.shape[1:]:
+        raise UserError(f"{where} has shape {list(x.shape)}: give each sample features, [n, F], or an image")
     if x.ndim < 3:
         return x
     if x.ndim == 3:
@@ -135,18 +139,19 @@ def _one_each(array: np.ndarray, where: str) -> np.ndarray:
 
 def _with_validation(file: Path, parts: dict[str, Any]) -> dict[str, Any]:
     """Append the validation part to the training part and mark it as held."""
-    x, y, like = parts.pop("x_val"), parts.pop("y_val"), parts["x_train"]
     if "group_train" in parts or "site_train" in parts:
         raise UserError(f"{file} has groups or sites and a validation part: leave out one of them.")
-    check_alike(file, "labels", y, parts["y_train"])
-    if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
-        shapes = f"x_val is {x.dtype} {list(x.shape)}, x is {like.dtype} {list(like.shape)}"
-        raise UserError(f"{file}: {shapes}: make them alike")
-    return parts | {
-        "held_train": np.repeat([False, True], [len(like), len(x)]),
-        "x_train": np.concatenate([like, x]),
-        "y_train": np.concatenate([parts["y_train"], y]),
-    }
+    check_alike(file, "labels", parts["y_val"], parts["y_train"])
+    if "x_val" in parts:
+        x, like = parts["x_val"], parts["x_train"]
+        if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
+            shapes = f"x_val is {x.dtype} {list(x.shape)}, x is {like.dtype} {list(like.shape)}"
+            raise UserError(f"{file}: {shapes}: make them alike")
+    held = np.repeat([False, True], [len(parts["y_train"]), len(parts["y_val"])])
+    for kind in ("x", "y"):
+        if f"{kind}_val" in parts:
+            parts[f"{kind}_train"] = np.concatenate([parts[f"{kind}_train"], parts.pop(f"{kind}_val")])
+    return parts | {"held_train": held}
 
 
 def npz_has_both(file: Path) -> bool:
@@ -161,22 +166,9 @@ def npz_has_both(file: Path) -> bool:
     return {"site_train", "group_train"} <= ours
 
 
-def npz_owners(file: Path) -> dict[str, Any]:
-    """Return what an ``.npz`` says of its samples besides inputs, as :func:`npz_parts` does, with no look at these."""
-    wanted = [name for name, ours in ALIASES.items() if not ours.startswith("x")]
-    arrays = read_npz(file, _AGAIN, wanted, "")
-    return _parts(file, None, {ALIASES[name]: array for name, array in arrays.items()})
-
-
 def numbered_sites(file: Path, owned: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the names of sites, sorted, as ``sites``, and each array [n] of names as indices into them."""
-    texts = {}
-    for name, array in owned.items():
-        counts = array.dtype.kind == "f" and (array % 1 == 0).all()
-        try:
-            texts[name] = (array.astype(np.int64) if counts else array).astype(str)
-        except (UnicodeError, SystemError):
-            raise UserError(f"{file}: its sites are not text; save them as str") from None
+    texts = {name: as_text(file, "sites", array) for name, array in owned.items()}
     names = np.unique(np.concatenate([*texts.values()]))
     numbers = {name: np.searchsorted(names, text) for name, text in texts.items()}
     return {"sites": checked(file, names.tolist(), "site"), **numbers}

@@ -42,38 +42,45 @@ def numbered(
             is called as ``positive`` says.
     """
     values, place = _distinct(file, labels)
-    names, number = _named(file, values, renamed)
-    remarks = _remarks(names, bool(positive))
+    named = _named(file, values, renamed)
+    classes = checked(file, [*dict.fromkeys(renamed.values())] if renamed else values)
+    numbers = {name: number for number, name in enumerate(classes)}
+    number = np.array([numbers[name] for name in named])[place]
     if positive:
-        counts = np.bincount(number[place], minlength=len(names))
-        two, order = _two_classes(file, names, positive)
-        remarks = _merged(names, counts, order)
-        names, number = two, order[number]
+        counts = np.bincount(number, minlength=len(classes))
+        classes, sign, remarks = _two_classes(file, classes, positive, counts)
+        number = sign[number]
+    else:
+        remarks = _last_is_positive(classes)
     ends = np.cumsum([len(part) for part in labels.values()])[:-1]
-    parts = dict(zip(labels, np.split(number[place], ends), strict=True))
-    return {"classes": tuple(names), **parts}, remarks
+    parts = dict(zip(labels, np.split(number, ends), strict=True))
+    return {"classes": classes, **parts}, remarks
 
 
 def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], np.ndarray]:
     """Return the labels that there are, in their order, as words, and the place among them of each sample [n]."""
     check_alike(file, "labels", *labels.values())
-    everything = np.concatenate([*labels.values()])
-    try:
-        if everything.dtype.kind == "S":
-            everything = everything.astype(str)
-        values, place = np.unique(everything, return_inverse=True)
-        words = [str(value) for value in values]
-    except (UnicodeError, SystemError):  # bytes that are not characters
-        raise UserError(f"{file}: its labels are not text; save them as str") from None
+    values, place = np.unique(np.concatenate([*labels.values()]), return_inverse=True)
     if len(values) > MOST_CLASSES:
         raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
-    if values.dtype.kind == "f":
-        if len(odd := values[~(np.isfinite(values) & (values == np.round(values)))]):
-            raise UserError(
-                f"{file}: the label {odd[0]:g} is not a whole number; classes are whole numbers or words"
-            )
-        words = [str(int(value)) for value in values]
-    return words, place
+    if values.dtype.kind == "f" and len(odd := values[~(values == np.round(values)) | np.isinf(values)]):
+        raise UserError(
+            f"{file}: the label {odd[0]:g} is not a whole number; classes are whole numbers or words"
+        )
+    return as_text(file, "labels", values).tolist(), place
+
+
+def as_text(file: Path, what: str, array: np.ndarray) -> np.ndarray:
+    """Return an array as text; whole numbers are written alike, whatever their type.
+
+    Raises:
+        UserError: it holds bytes that are not characters.
+    """
+    integral = array.dtype.kind == "f" and (array % 1 == 0).all()
+    try:
+        return np.array((array.astype(np.int64) if integral else array).astype(str).tolist(), dtype=str)
+    except (UnicodeError, SystemError):
+        raise UserError(f"{file}: its {what} are not text; save them as str") from None
 
 
 def check_alike(file: Path, what: str, *parts: np.ndarray) -> None:
@@ -84,29 +91,31 @@ def check_alike(file: Path, what: str, *parts: np.ndarray) -> None:
         raise UserError(f"{file}: {what} are text in one part and numbers in another; make them alike")
 
 
-def _named(
-    file: Path, values: Sequence[str], renamed: Mapping[Word, str] | None
-) -> tuple[list[str], np.ndarray]:
-    """Return the classes' names, and the class of each of the ``values``."""
+def _named(file: Path, values: Sequence[str], renamed: Mapping[Word, str] | None) -> Sequence[str]:
+    """Return the class of each of the ``values``."""
     if renamed is None:
         if alike := twins(values, as_number):
             raise UserError(
                 f"{file}: the labels {alike[0]!r} and {alike[1]!r} differ in writing alone: write them alike, or name "
                 "each under `classes:`"
             )
-        return [*checked(file, values)], np.arange(len(values))
-    names = list(dict.fromkeys(renamed.values()))
-    number = []
+        return values
+    names = []
     for value in values:
         meant = [name for word, name in renamed.items() if means(word, value)]
         if not meant:
             raise UserError(f"{file}: {unknown('label', value, map(str, renamed))} Name it under classes.")
-        number.append(names.index(meant[0]))
-    return [*checked(file, names)], np.array(number)
+        names.append(meant[0])
+    return names
 
 
-def _two_classes(file: Path, names: Sequence[str], positive: Sequence[Word]) -> tuple[list[str], np.ndarray]:
-    """Return the names of a negative and a positive class, and 0 or 1 for each of the ``names``."""
+def _two_classes(
+    file: Path, names: Sequence[str], positive: Sequence[Word], counts: np.ndarray
+) -> tuple[tuple[str, ...], np.ndarray, tuple[str, ...]]:
+    """Return the names of a negative and a positive class, 0 or 1 for each of the ``names``, and remarks.
+
+    These name the classes that were merged into the negative one, with their samples, ``counts``.
+    """
     for word in positive:
         if not any(means(word, name) for name in names):
             raise UserError(f"{file}: positive: {unknown('class', str(word), names)}")
@@ -114,15 +123,10 @@ def _two_classes(file: Path, names: Sequence[str], positive: Sequence[Word]) -> 
     if sign.all():
         raise UserError(f"{file}: positive names every class: there would be no negatives")
     sides = ["+".join(name for name, of in zip(names, sign, strict=True) if of == side) for side in (0, 1)]
-    return [side if len(side) <= LONGEST else f"{shortened(side, LONGEST - 10)}" for side in sides], sign
-
-
-def _merged(names: Sequence[str], counts: np.ndarray, sign: np.ndarray) -> tuple[str, ...]:
-    """Name the classes that were merged into the negative one, with their samples."""
-    negative = [f"{name} ({n})" for name, n, of in zip(names, counts, sign, strict=True) if not of]
-    if len(negative) < 2:
-        return ()
-    return (f"negative is what is not declared positive: {shortened(', '.join(negative), 200)}",)
+    two = tuple(side if len(side) <= LONGEST else shortened(side, LONGEST - 10) for side in sides)
+    merged = [f"{name} ({n})" for name, n, of in zip(names, counts, sign, strict=True) if not of]
+    told = f"negative is what is not declared positive: {shortened(', '.join(merged), 200)}"
+    return two, sign, (told,) if len(merged) > 1 else ()
 
 
 def twins(names: Iterable[str], fold: Callable[[str], str]) -> tuple[str, str] | None:
@@ -156,8 +160,9 @@ def means(word: Word, name: str) -> bool:
     return str(word) == name
 
 
-def _remarks(names: Sequence[str], chosen: bool) -> tuple[str, ...]:
-    if chosen or len(names) != 2 or names[1].casefold() in YES:
+def _last_is_positive(names: Sequence[str]) -> tuple[str, ...]:
+    """Remark which of two classes is positive where nothing says so."""
+    if len(names) != 2 or names[1].casefold() in YES:
         return ()
     return (
         f"where labels stay as they are, {names[1]} is positive, as it comes after {names[0]}; `positive:` in the"

@@ -11,11 +11,11 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from fedbench.data.custom import pictures, tables
+from fedbench.data.custom import tables
 from fedbench.data.custom.class_labels import as_number
 from fedbench.data.custom.encoding import Encoding, filled
 from fedbench.data.custom.spec import TABLES, OwnSpec
-from fedbench.data.decoding import decode
+from fedbench.data.decoding import Pictures
 from fedbench.data.picture import Form
 from fedbench.errors import UserError, shortened
 
@@ -93,10 +93,9 @@ class Reading(Encoding):
             return Samples(self._features(file, table.features), shown)
         if places is None:
             raise UserError(f"{file} lacks the column {self.named['path']!r}, the places of its pictures")
-        folder = images or self.images
-        pictures.check_pictures(file, folder, places.tolist())
-        form = Form(self.size, self.grey, upright=True)
-        return Samples(decode(folder, places.tolist(), form), shown)
+        pictures = Pictures(images or self.images, depth=0)
+        pictures.check(places.tolist(), file)
+        return Samples(pictures.load(places.tolist(), Form(self.size, self.grey, upright=True)), shown)
 
     def _features(self, file: Path, features: pd.DataFrame) -> np.ndarray:
         for name, known in self.words.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import csv
 import difflib
 import io
@@ -72,64 +71,62 @@ def read_table(
     Raises:
         UserError: it is no such table; the message names the line, the column and the key that helps.
     """
-    frame = _parsed(file, _text(file), named)
+    frame = _parsed(file, named)
     for column in (*named, *(keep or ()), *drop):
         if column not in frame:
             raise unknown(f"column in {file}", column, map(str, frame.columns))
     features = frame[[*keep]] if keep is not None else frame.drop(columns=[*dict.fromkeys((*named, *drop))])
     if frame.empty or (features.empty and keep != ()):
         raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
-    rows, notes = _without_gaps(file, frame[[*named]], features, missing)
+    for name in features:
+        if features[name].isna().all():
+            raise UserError(f"{file}: column {name!r} has empty cells alone; write `drop: [{name}]`")
+    gaps = frame[[*named]].isna()
+    if missing != "median":
+        gaps = pd.concat([gaps, features.isna()], axis=1)
+    rows, notes = _without_gaps(file, gaps, missing, named)
+    if not rows.any():
+        raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")
     features = features.assign(**{name: _checked(file, features[name], name) for name in map(str, features)})
-    columns = {name: frame[name][rows].to_numpy(dtype=str) for name in named}
-    return Table(features[rows].reset_index(drop=True), columns, np.flatnonzero(rows), notes)
+    return _table(frame, named, features, rows, notes)
 
 
 def read_more(
     file: Path, named: Sequence[str], numbers: Iterable[str], words: Iterable[str], missing: str
 ) -> Table:
-    """Read further rows of a table that was :func:`read` before; other columns are passed over.
+    """Read further rows of a table that was :func:`read_table` before; other columns are passed over.
 
     Args:
         file: the table.
         named: the columns that are not features; it may lack them, and their cells may be empty.
         numbers, words: the features.
-        missing: as for :func:`read`.
+        missing: as for :func:`read_table`.
 
     Raises:
         UserError: it lacks a feature, or a cell is empty or no number; the message names line and column.
     """
-    frame = _parsed(file, _text(file), named, words)
+    frame = _parsed(file, named, words)
     features = [*numbers, *words]
     for name in features:
         if name not in frame:
             near = difflib.get_close_matches(name, map(str, frame.columns), n=1)
             hint = f": is it {near[0]!r}? Rename it" if near else "; add it"
             raise UserError(f"{file} lacks the column {name!r}, which the model was trained on{hint}")
-    frame = frame.assign(**{name: _numbers(file, frame[name], name) for name in numbers})
-    gaps = frame[features].isna()
-    empty = gaps.any(axis=1).to_numpy() & (missing != "median")
-    if empty.any() and missing == "error":
-        row = int(empty.argmax())
-        raise UserError(
-            f"{file}, line {row + 2}: column {gaps.columns[gaps.iloc[row]][0]!r} is empty, and the model was trained "
-            "without empty cells; fill it, or train again with `missing: median` in the dataset's YAML"
-        )
-    notes = (f"{empty.sum()} of {len(empty)} rows have an empty cell and are left out",) * bool(empty.any())
-    columns = {name: frame[name][~empty].fillna("").to_numpy(dtype=str) for name in named if name in frame}
-    return Table(frame.loc[~empty, features].reset_index(drop=True), columns, np.flatnonzero(~empty), notes)
+    frame = frame.assign(**{name: _checked(file, frame[name], name, trained=True) for name in numbers})
+    gaps = frame[features if missing != "median" else []].isna()
+    rows, notes = _without_gaps(file, gaps, missing, (), " and train again")
+    return _table(frame, [name for name in named if name in frame], frame[features], rows, notes)
 
 
-def _numbers(file: Path, column: pd.Series, name: str) -> pd.Series:
-    """Return a column of a further table as numbers, as it was in training."""
-    cells = pd.to_numeric(column, errors="coerce")
-    if (bad := cells.isna() & column.notna()).any():
-        row = int(bad.to_numpy().argmax())
-        raise UserError(
-            f"{file}, line {row + 2}: column {name!r} has {shortened(str(column[row]), 40)!r}, which is not numeric, "
-            "as it was in training; mend it"
-        )
-    return _checked(file, cells, name)
+def _table(
+    frame: pd.DataFrame,
+    named: Sequence[str],
+    features: pd.DataFrame,
+    rows: np.ndarray,
+    notes: tuple[str, ...],
+) -> Table:
+    columns = {name: frame[name][rows].fillna("").to_numpy(dtype=str) for name in named}
+    return Table(features[rows].reset_index(drop=True), columns, np.flatnonzero(rows), notes)
 
 
 def _text(file: Path) -> str:
@@ -163,11 +160,10 @@ def _sheet(file: Path) -> str:
     return str(cells.to_csv(index=False, header=False))
 
 
-def _parsed(file: Path, text: str, named: Sequence[str], words: Iterable[str] = ()) -> pd.DataFrame:
+def _parsed(file: Path, named: Sequence[str], words: Iterable[str] = ()) -> pd.DataFrame:
     """Read the cells: text in ``named`` columns and those of ``words``, in others numbers where all are."""
+    text = _text(file)
     header, separator = _header(file, text)
-    if "\r" in text:
-        _check_ends(file, text, separator)
     decimal = _decimal(file, text) if separator != "," else "."
     empty = {name: [""] if name in named else [*_EMPTY] for name in header}
     text_in = dict.fromkeys((*named, *words), str)
@@ -177,7 +173,7 @@ def _parsed(file: Path, text: str, named: Sequence[str], words: Iterable[str] = 
         ):  # cells without a name
             return pd.read_csv(
                 io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=text_in, index_col=False,
-                keep_default_na=False, na_values=empty,
+                keep_default_na=False, na_values=empty, lineterminator="\n",
             )  # fmt: skip
     except (ValueError, KeyError, pd.errors.ParserWarning) as error:  # ragged, or empty
         raise UserError(
@@ -204,17 +200,6 @@ def _header(file: Path, text: str) -> tuple[list[str], str]:
     return names, separator if len(names) > 1 else ","
 
 
-def _check_ends(file: Path, text: str, separator: str) -> None:
-    """Raise UserError where a carriage return ends some lines and not others; in quotes it ends none."""
-    lines = csv.reader(io.StringIO(text), delimiter=separator)
-    try:
-        collections.deque(lines, maxlen=0)
-    except csv.Error:
-        raise UserError(
-            f"{file}, line {lines.line_num} has a carriage return in it: end all lines alike, or remove it"
-        ) from None
-
-
 def _decimal(file: Path, text: str) -> str:
     """Return the decimal sign of a table that is not separated by commas."""
     cells = re.split(r'[;\t\n\r"]', text)
@@ -226,34 +211,28 @@ def _decimal(file: Path, text: str) -> str:
 
 
 def _without_gaps(
-    file: Path, named: pd.DataFrame, features: pd.DataFrame, missing: str
+    file: Path, gaps: pd.DataFrame, missing: str, named: Sequence[str], again: str = ""
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return which rows are used [n], and a note on those that are not."""
-    for column in features:
-        if features[column].isna().all():
-            raise UserError(f"{file}: column {column!r} has empty cells alone; write `drop: [{column}]`")
-    gaps = named.isna() if missing == "median" else pd.concat([named.isna(), features.isna()], axis=1)
+    """Return which rows are used [n], by the empty cells of each, and a note on those that are not."""
     bad = gaps.any(axis=1).to_numpy()
     if not bad.any():
         return ~bad, ()
     if missing != "drop":
         row = int(bad.argmax())
-        column = str(gaps.columns[int(gaps.iloc[row].to_numpy().argmax())])
-        ways = "drop" if column in named else "drop (or median)"
+        column = str(gaps.columns[gaps.iloc[row]][0])
+        ways = "`missing: drop`" if column in named else "`missing: drop` or `missing: median`"
         more = f", as are {bad.sum() - 1} more rows" if bad.sum() > 1 else ""
         raise UserError(
-            f"{file}, line {row + 2}: column {column!r} is empty{more}; fill it, or write `missing: {ways}` into the "
-            "dataset's YAML"
+            f"{file}, line {row + 2}: column {column!r} is empty{more}; fill it, or write {ways} into the "
+            f"dataset's YAML{again}"
         )
-    if bad.all():
-        raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")
     return ~bad, (f"{bad.sum()} of {len(bad)} rows have an empty cell and were left out",)
 
 
-def _checked(file: Path, column: pd.Series, name: str) -> pd.Series:
+def _checked(file: Path, column: pd.Series, name: str, trained: bool = False) -> pd.Series:
     """Return a column; one of words that is meant as numbers, or has a word for almost every row, is refused.
 
-    So is a number that single precision cannot hold.
+    So is a number that single precision cannot hold, and a word where a model was ``trained`` on numbers.
     """
     if pd.api.types.is_numeric_dtype(column):
         if (large := np.abs(column.to_numpy(np.float64)) > np.finfo(np.float32).max).any():
@@ -267,11 +246,12 @@ def _checked(file: Path, column: pd.Series, name: str) -> pd.Series:
     numbers = pd.to_numeric(words.str.strip(), errors="coerce")
     if numbers.notna().all():  # too long for a whole number
         return _checked(file, pd.to_numeric(column, errors="coerce").astype(np.float64), name)
-    if 2 * numbers.notna().sum() > len(words):
+    if trained or 2 * numbers.notna().sum() > len(words):
         row = int(numbers.index[numbers.isna()][0])
+        cure = "as it was in training; mend it" if trained else f"mend it, or write `drop: [{name}]`"
         raise UserError(
-            f"{file}, line {row + 2}: column {name!r} has {shortened(str(column[row]), 40)!r}, which is not numeric; "
-            f"mend it, or write `drop: [{name}]`"
+            f"{file}, line {row + 2}: column {name!r} has {shortened(str(column[row]), 40)!r}, which is not numeric"
+            f"{',' if trained else ';'} {cure}"
         )
     if words.nunique() > MOST_WORDS:
         raise UserError(

@@ -24,10 +24,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from fedbench.data.custom import class_labels, leaks
 from fedbench.data.custom import pictures as picture_files
-from fedbench.data.custom.arrays import npz_has_both, npz_owners, npz_parts, numbered_sites
+from fedbench.data.custom.arrays import npz_has_both, npz_parts, numbered_sites
 from fedbench.data.custom.spec import OwnSpec
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.decoding import decode
+from fedbench.data.decoding import Pictures
 from fedbench.data.labels import hold_out
 from fedbench.data.picture import Form
 from fedbench.data.stamps import sha256
@@ -84,9 +84,9 @@ def _dataset(name: str, spec: OwnSpec) -> OwnDataset:
 
 
 @functools.lru_cache(maxsize=64)
-def _sites(name: str, spec: str, _mark: Mark | None) -> tuple[tuple[str, ...], int]:
-    """Return what :meth:`OwnDataset.read_sites` does; the file is read again when it or its YAML changes."""
-    return _dataset(name, OwnSpec.model_validate_json(spec)).read_sites()
+def _owned(name: str, spec: str, _mark: Mark | None) -> dict[str, Any]:
+    """Return :meth:`OwnDataset.parts` without inputs; the file is read again when it or its YAML changes."""
+    return _dataset(name, OwnSpec.model_validate_json(spec)).parts(inputs=False)
 
 
 @functools.lru_cache(maxsize=1)
@@ -147,39 +147,24 @@ class OwnDataset(Dataset):
 
     def site_names(self) -> tuple[str, ...]:
         """Return the sites of the file's samples, none where it does not say them."""
-        return self._sites[0]
+        sites: tuple[str, ...] = self._owned().get("sites", ())
+        return sites
 
     def count_sites(self) -> int:
         """Return how many sites have training samples; one may have its few samples in the test part alone."""
-        return self._sites[1]
+        return len(np.unique(self._owned().get("site_train", ())))
 
-    @property
-    def _sites(self) -> tuple[tuple[str, ...], int]:
-        return _sites(self.name, self.spec.model_dump_json(exclude_unset=True), mark(self._file))
-
-    def read_sites(self) -> tuple[tuple[str, ...], int]:
-        """Read the sites of the file's samples, and count those with training samples."""
-        parts = self._columns() if self.spec.is_table else npz_owners(self._file)
-        site = parts.get("site_train")
-        if site is None:
-            return (), 0
-        if "site_test" not in parts:
-            labels, _ = self._numbered(parts)
-            site = np.delete(site, self._test_part(labels["y_train"], parts.get("group_train"), site)[0])
-        return parts["sites"], len(np.unique(site))
+    def _owned(self) -> dict[str, Any]:
+        return _owned(self.name, self.spec.model_dump_json(exclude_unset=True), mark(self._file))
 
     def facts(self) -> tuple[tuple[int, ...], int]:
         """Return the shape of a sample and the number of classes; of pictures the table alone is read for it."""
-        if self.spec.images is None:
-            arrays = self.prepare(Path())
-            top = max(arrays.y_train.max(initial=0), arrays.y_test.max(initial=0))
-            return arrays.x_train.shape[1:], int(top) + 1
-        classes, _ = self._numbered(self._columns())
-        return self.shape, len(classes["classes"])
+        shape = self.shape if self.of_pictures else self.prepare(Path()).x_train.shape[1:]
+        return shape, len(self._owned()["classes"])
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
-        parts, remarks = self._parts()
+        parts = self.parts()
         del parts["row_train"], parts["row_test"]
         only = np.setdiff1d(parts["y_test"], parts["y_train"])
         if len(only) and len(parts["y_train"]):
@@ -187,53 +172,58 @@ class OwnDataset(Dataset):
             raise UserError(
                 f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
             )
-        encoded = self._encoded(parts["x_train"], parts["x_test"])
-        notes = (*parts.get("notes", ()), *encoded.pop("notes"))
-        remarks += (*parts.get("remarks", ()), *encoded.pop("remarks"))
-        parts |= encoded
-        remarks += tuple(leaks.remarks(parts, self.whole_groups))
-        return Arrays(**parts | {"notes": notes, "remarks": remarks})
+        notes, remarks = [*parts["notes"]], [*parts["remarks"]]
+        train, test = self._encoded(parts["x_train"], parts["x_test"], notes, remarks)
+        parts |= {"x_train": train, "x_test": test}
+        remarks += leaks.remarks(parts, self.whole_groups)
+        return Arrays(**parts | {"notes": tuple(notes), "remarks": tuple(remarks)})
 
-    def _encoded(self, train: Any, test: Any) -> dict[str, Any]:
-        """Return the inputs of both parts as numbers, with notes and remarks on how they became that."""
-        spec, names, notes, remarks = self.spec, list[str](), tuple[str, ...](), tuple[str, ...]()
+    def _encoded(
+        self, train: Any, test: Any, notes: list[str], remarks: list[str]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inputs of both parts as numbers; add notes and remarks on how they became that."""
+        spec, names = self.spec, list[str]()
         if self._images is not None:
-            form = Form(spec.size, spec.grey, upright=True)
-            train, test = (decode(self._images, part.tolist(), form) for part in (train, test))
+            pictures, form = Pictures(self._images, depth=0), Form(spec.size, spec.grey, upright=True)
+            pictures.check([*train.tolist(), *test.tolist()], self._file)
+            train, test = (pictures.load(part.tolist(), form) for part in (train, test))
         before = train
         if spec.is_table and spec.images is None:
             from fedbench.data.custom.encoding import Encoding
 
             encoding = Encoding.learned(train, spec.standardize)
-            names, notes = [*encoding.medians], encoding.notes(train, test)
-            remarks, before = tuple(leaks.identifiers(train)), encoding.plain(train)
+            names, before = [*encoding.medians], encoding.plain(train)
+            notes += encoding.notes(train, test)
+            remarks += leaks.identifiers(train)
             train, test = encoding.of(train), encoding.of(test)
         elif spec.standardize:
             from fedbench.data.custom.encoding import standardized
 
             train, test = standardized(train, test)
         if spec.standardize:
-            notes += ("features standardized by the training part",)
+            notes.append("features standardized by the training part")
         cure = "its logarithm, or its rank" if spec.standardize else "`standardize: true`"
-        remarks += tuple(leaks.rounded(before, train, names, cure))
-        return {"x_train": train, "x_test": test, "notes": notes, "remarks": remarks}
+        remarks += leaks.rounded(before, train, names, cure)
+        return train, test
 
-    def _parts(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the training and the test part, not encoded yet, with the row of each sample, and remarks."""
+    def parts(self, inputs: bool = True) -> dict[str, Any]:
+        """Return fields of :class:`Arrays` of both parts, not encoded yet, and the ``row`` of each sample.
+
+        Features of a table are columns still. Without ``inputs`` there is no ``x_train`` and no ``x_test``.
+        """
         spec = self.spec
-        parts = self._columns() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
-        classes, remarks = self._numbered(parts)
-        rows = {f"row_{part[2:]}": np.arange(len(y)) for part, y in classes.items() if part[:2] == "y_"}
-        parts = rows | parts | classes
-        return parts if "x_test" in parts else parts | self._split(parts), remarks
-
-    def _numbered(self, parts: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the classes, the labels of each part as indices into them, and remarks."""
+        if spec.is_table:
+            parts = self._columns(inputs)
+        else:
+            parts = {"notes": (), "remarks": (), **npz_parts(self._file, spec.layout, spec.format, inputs)}
         labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
-        return class_labels.numbered(self._file, labels, self.spec.classes, self.spec.positive)
+        classes, remarks = class_labels.numbered(self._file, labels, spec.classes, spec.positive)
+        rows = {name.replace("y", "row"): np.arange(len(y)) for name, y in labels.items()}
+        parts = rows | parts | classes | {"remarks": (*remarks, *parts["remarks"])}
+        return parts if "y_test" in labels else parts | self._split(parts)
 
-    def _columns(self) -> dict[str, Any]:
-        """Return the rows of a table as a training part whose features are columns still."""
+    def _columns(self, inputs: bool) -> dict[str, Any]:
+        """Return the rows of a table as a training part."""
         from fedbench.data.custom import tables
 
         spec, images, table = self.spec, self._images, self._table()
@@ -242,11 +232,10 @@ class OwnDataset(Dataset):
             str(name): cells.dropna()
             for name, cells in table.features.select_dtypes(exclude=["number", "bool"]).items()
         }
-        parts: dict[str, Any] = {"x_train": table.features, "row_train": table.rows, "notes": table.notes}
+        parts: dict[str, Any] = {"row_train": table.rows, "notes": table.notes}
         parts["y_train"] = tables.as_labels(table.named[spec.label])
-        if images is not None:
-            parts["x_train"] = table.named[spec.path]
-            picture_files.check_pictures(self._file, images, table.named[spec.path].tolist())
+        if inputs:
+            parts["x_train"] = table.features if images is None else table.named[spec.path]
         if spec.group is not None:
             words[spec.group] = table.named[spec.group].tolist()
             parts["group_train"] = table.numbered(spec.group)
@@ -261,8 +250,7 @@ class OwnDataset(Dataset):
 
     def rows(self) -> dict[str, np.ndarray]:
         """Return which rows of the file the training and the test samples are."""
-        parts, _ = self._parts()
-        return {part: parts[f"row_{part}"] for part in ("train", "test")}
+        return {part: self._owned()[f"row_{part}"] for part in ("train", "test")}
 
     def groups(self) -> dict[int, str]:
         """Return the group of each row of a table, by its row; none where it says none."""
@@ -274,7 +262,7 @@ class OwnDataset(Dataset):
             return None
         from fedbench.data.custom.reading import Reading
 
-        parts, label = self._parts()[0], self._named_rows(self.spec.label)
+        parts, label = self.parts(), self._named_rows(self.spec.label)
         rows, numbers = (np.concatenate([parts[f"{of}_train"], parts[f"{of}_test"]]) for of in ("row", "y"))
         classes = {label[row]: int(number) for row, number in zip(rows, numbers, strict=True)}
         return Reading.of_dataset(self.spec, parts["x_train"], classes)
@@ -285,24 +273,15 @@ class OwnDataset(Dataset):
         return {} if column is None else dict(zip(table.rows, table.named[column], strict=True))
 
     def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
-        """Return a training and a test part."""
-        if len(parts["x_train"]) != len(parts["y_train"]):
-            raise UserError(
-                f"{self._file} has {len(parts['x_train'])} inputs and {len(parts['y_train'])} labels."
-            )
-        arrays = {
-            name: parts[f"{name}_train"]
-            for name in ("x", "y", "row", "group", "site", "held")
-            if f"{name}_train" in parts
-        }
-        test, how = self._test_part(parts["y_train"], arrays.get("group"), arrays.get("site"))
+        """Return a training and a test part of what is a training part alone."""
+        test, how = self._test_part(parts["y_train"], parts.get("group_train"), parts.get("site_train"))
         train = np.setdiff1d(np.arange(len(parts["y_train"])), test)
         how += ", in whole groups" if self.whole_groups else ""
         note = f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once"
-        result: dict[str, Any] = {"notes": (*parts.get("notes", ()), note)}
-        for name, array in arrays.items():
-            rows = getattr(array, "iloc", array)
-            result |= {f"{name}_train": rows[train], f"{name}_test": rows[test]}
+        result: dict[str, Any] = {"notes": (*parts["notes"], note)}
+        for name in [name for name in parts if name.endswith("_train")]:
+            rows = getattr(parts[name], "iloc", parts[name])
+            result |= {name: rows[train], name.replace("train", "test"): rows[test]}
         result.pop("held_test", None)
         return result
 
@@ -310,16 +289,10 @@ class OwnDataset(Dataset):
         self, y: np.ndarray, group: np.ndarray | None, site: np.ndarray | None
     ) -> tuple[np.ndarray, str]:
         """Return the positions of the test part, and where each class is held out: at each site if its groups do."""
-        sizes = {len(array) for array in (y, group, site) if array is not None}
-        if len(sizes) > 1:
-            raise UserError(f"{self._file}: its labels, groups and sites are of {sorted(sizes)} samples")
-        share, kept = self.spec.test_share, group if self.whole_groups else None
-        test, how = (
-            None,
-            "" if site is None else " over all sites together, as a site has too few groups of a class",
-        )
+        share, kept, test, how = self.spec.test_share, group if self.whole_groups else None, None, ""
         if site is not None:
-            with contextlib.suppress(UserError):  # a site has a class in one group alone
+            how = " over all sites together, as a site has too few groups of a class"
+            with contextlib.suppress(UserError):
                 classes = site * (int(y.max(initial=0)) + 1) + y
                 test, how = hold_out(classes, share, stream(0, "own test part"), kept), " at each site"
         try:

@@ -212,8 +212,8 @@ class ChestXrayAD(XraySet):
         """Return how the names of the pictures end: DICOM files as published, or converted ones."""
         if images.empty:
             return ENDINGS[0]
-        with Pictures(self.pictures(folder)) as pictures:
-            return next((end for end in ENDINGS if f"{images.iloc[0]}{end}" in pictures), ENDINGS[0])
+        pictures = Pictures(self.pictures(folder))
+        return next((end for end in ENDINGS if f"{images.iloc[0]}{end}" in pictures), ENDINGS[0])
 
     def remarks(self) -> tuple[str, ...]:
         """Say how radiologists were counted."""

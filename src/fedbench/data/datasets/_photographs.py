@@ -44,21 +44,20 @@ class CatVsDog(PictureSet):
     def prepare(self, raw_dir: Path) -> Arrays:
         """Decode, resize and split the pictures; class 0 is cat, class 1 is dog."""
         place = raw_dir / "train"
-        with Pictures(place if place.is_dir() else raw_dir / "train.zip") as pictures:
-            present = {name for name in pictures.names() if _NAME.fullmatch(name)}
-            wanted = [(n, label) for n in range(self.per_class) for label in (0, 1)]
-            names = [f"{self.classes[label]}.{n}.jpg" for n, label in wanted]
-            if present != set(names):
-                odd = sorted(present ^ set(names))[0]
-                raise UserError(
-                    f"{pictures.path} must hold cat.N.jpg and dog.N.jpg for N below {self.per_class}: "
-                    f"{odd} is {'too much' if odd in present else 'missing'} ({len(present)} of {len(names)})."
-                )
-            height, width = self.shape[1:]
-            x = pictures.load(names, (height, width), draft=self.draft)
+        pictures = Pictures(place if place.is_dir() else raw_dir / "train.zip")
+        present = {name for name in pictures.names() if _NAME.fullmatch(name)}
+        wanted = [(n, label) for n in range(self.per_class) for label in (0, 1)]
+        names = [f"{self.classes[label]}.{n}.jpg" for n, label in wanted]
+        if present != set(names):
+            odd = sorted(present ^ set(names))[0]
+            raise UserError(
+                f"{pictures.path} must hold cat.N.jpg and dog.N.jpg for N below {self.per_class}: "
+                f"{odd} is {'too much' if odd in present else 'missing'} ({len(present)} of {len(names)})."
+            )
+        x = pictures.load(names, self.form)
         numbers, labels = np.array(wanted).T
         test = numbers >= self.test_from
-        note = f"resized to {self.shape[1]}x{self.shape[2]}; test part: numbers {self.test_from} and up"
+        note = f"resized to {self.resized}; test part: numbers {self.test_from} and up"
         return Arrays(x[~test], labels[~test], x[test], labels[test], notes=(note,))
 
 
@@ -95,15 +94,14 @@ class ImageNet(PictureSet):
         number = {name: place for place, name in enumerate(names)}
         loaded = {}
         for part in ("train", "val"):
-            with Pictures(raw_dir / part, depth=2) as pictures:
-                listed = pictures.names()
-                owner = self._classes(raw_dir, part, listed)
-                if strange := sorted({*owner} - {*number}):
-                    raise UserError(f"{raw_dir / part}: {strange[0]} is not a class of the folder train.")
-                height, width = self.shape[1:]
-                labels = np.array([number[name] for name in owner], dtype=np.int64)
-                loaded[part] = pictures.load(listed, (height, width), draft=self.draft), labels
-        note = f"resized to {self.shape[1]}x{self.shape[2]}; test part: the official validation part"
+            pictures = Pictures(raw_dir / part, depth=2)
+            listed = pictures.names()
+            owner = self._classes(raw_dir, part, listed)
+            if strange := sorted({*owner} - {*number}):
+                raise UserError(f"{raw_dir / part}: {strange[0]} is not a class of the folder train.")
+            labels = np.array([number[name] for name in owner], dtype=np.int64)
+            loaded[part] = pictures.load(listed, self.form), labels
+        note = f"resized to {self.resized}; test part: the official validation part"
         return Arrays(*loaded["train"], *loaded["val"], classes=tuple(names), notes=(note,))
 
     def _classes(self, raw_dir: Path, part: str, listed: list[str]) -> list[str]:
@@ -146,22 +144,15 @@ class Melanoma(PictureSet):
         """Drop duplicates, split by patient, decode and resize; class 1 is malignant."""
         source = self.sources(raw_dir)[0]
         unpacked = source.name == "train.csv"
-        with Pictures(raw_dir / "train" if unpacked else source) as pictures:
-            table = _table(source.read_bytes() if unpacked else pictures.read("train.csv"), source)
-            test, note = self._test_part(table)
-            names = [f"{name}.jpg" for name in table["image_name"]]
-            if missing := [name for name in names if name not in pictures]:
-                raise UserError(
-                    f"{pictures.path} lacks {len(missing)} pictures of {source}, e.g. {missing[0]}."
-                )
-            height, width = self.shape[1:]
-            x_train, x_test = (
-                pictures.load([names[i] for i in np.flatnonzero(part)], (height, width), draft=self.draft)
-                for part in (~test, test)
-            )
+        pictures = Pictures(raw_dir / "train" if unpacked else source)
+        table = _table(source.read_bytes() if unpacked else pictures.read("train.csv"), source)
+        test, note = self._test_part(table)
+        names = table["image_name"] + ".jpg"
+        pictures.check(names.tolist(), source)
+        x_train, x_test = (pictures.load(names[part].tolist(), self.form) for part in (~test, test))
         labels = table["target"].to_numpy(np.int64)
         patients = table["patient_id"].factorize()[0].astype(np.int64)
-        note += f"; resized to {height}x{width}"
+        note += f"; resized to {self.resized}"
         return Arrays(x_train, labels[~test], x_test, labels[test], patients[~test], notes=(note,))
 
     def _test_part(self, table: pd.DataFrame) -> tuple[np.ndarray, str]:

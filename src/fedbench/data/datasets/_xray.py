@@ -80,23 +80,14 @@ class XraySet(PictureSet):
             table = table.assign(test=drawn(table["patient"], self.test_share, self.name))
             note = f"test part: {self.test_share:.0%} of the patients, drawn once"
         parts = [self.repeated(table[~table["test"]]), table[table["test"]]]
-        with Pictures(self.pictures(raw_dir), self.depth) as pictures:
-            missing = [name for name in table["image"] if name not in pictures]
-            if missing:
-                raise UserError(
-                    f"{pictures.path} lacks {len(missing)} of the {len(table)} pictures that"
-                    f" {self.sources(raw_dir)[0].name} lists, e.g. {missing[0]}."
-                )
-            height, width = self.shape[1:]
-            train, test = (
-                pictures.load(part["image"].tolist(), (height, width), grey=True, draft=self.draft)
-                for part in parts
-            )
+        pictures = Pictures(self.pictures(raw_dir), self.depth)
+        pictures.check(table["image"].tolist(), self.sources(raw_dir)[0])
+        train, test = (pictures.load(part["image"].tolist(), self.form) for part in parts)
         labels = [codes(part) for part in parts]
         patients = parts[0]["patient"].factorize()[0].astype(np.int64)
         return Arrays(
             train, labels[0], test, labels[1], patients,
-            notes=(note, f"frontal pictures, grey, resized to {height}x{width}", *self.remarks()),
+            notes=(note, f"frontal pictures, grey, resized to {self.resized}", *self.remarks()),
         )  # fmt: skip
 
     def repeated(self, train: pd.DataFrame) -> pd.DataFrame:
