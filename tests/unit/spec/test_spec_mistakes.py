@@ -22,6 +22,8 @@ from fedbench.study.claims import Comparison
         ("data.imbalance", {"rule": "minority", "rho": 2}, "needs rho >= 1 and the list of minority classes"),
         ("data.validation", 1, "data.validation: give the share to hold out, from 0 to less than 1, or own"),
         ("train.epochs", 3, "give exactly one of iterations, epochs, rounds"),
+        ("train.iterations", 10**12, "train.iterations: Input should be less than or equal to 1000000000"),
+        ("train.evaluations", 10**9, "train.evaluations: Input should be less than or equal to 100000"),
         ("train.batches_per_epoch", 3, "give exactly one of batch_size, batches_per_epoch"),
         ("train.local_epochs", 3, "give exactly one of period, local_epochs"),
         ("train.decay_at", [0.7, 0.5], "ascending"),

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from toy import PAPER, write_yaml
 
 from fedbench.spec import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
+from fedbench.study import configuration
 from fedbench.study.schema import Config
+from fedbench.train import workers
+from fedbench.train.tune.tuning import tune_dataset
+
+Scores = Mapping[float, float | tuple[float | None, ...] | None]
+PATH = Path("config/tuned/toy/Digits.yaml")
 
 
 def change(**parts: Any) -> None:
@@ -20,34 +28,45 @@ def change(**parts: Any) -> None:
     write_yaml(Path("config/papers/toy.yaml"), copy.deepcopy(PAPER) | parts)
 
 
-def quiet(line: str) -> None:
-    pass
+class Fake:
+    """Stands in for training, and keeps what it was asked for; a run without metrics diverges."""
+
+    def __init__(self, metrics: Callable[[RunSpec], Mapping[str, float | None]]) -> None:
+        self.metrics, self.asked = metrics, list[RunSpec]()
+
+    def __call__(self, spec: RunSpec, config: Config, store: Store) -> Record:
+        self.asked.append(spec)
+        metrics = dict(self.metrics(spec))
+        return Record(spec.key, {}, "finished" if metrics else "diverged", "", metrics, {}, {})
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of the runs that it was asked for."""
+        return [spec.seed for spec in self.asked]
 
 
-def fake(scores: dict[Any, float | None]) -> Any:
-    """Stand in for training: the validation score of a trial by its learning rate; None diverges."""
+def fake(monkeypatch: pytest.MonkeyPatch, scores: Scores) -> Fake:
+    """Let trials score by their learning rate and, in a tuple, by their seed from 100 on; None diverges."""
 
-    def train(spec: RunSpec, config: Config, store: Store) -> Record:
-        value = scores[spec.params["lr"]]
-        status = "finished" if value is not None else "diverged"
-        metrics = {"val_auc": value, "test_auc": 1 - (value or 0)} if value is not None else {}
-        return Record(spec.key, {}, status, "", metrics, {}, {})
+    def metrics(spec: RunSpec) -> dict[str, float]:
+        score = scores[spec.params["lr"]]
+        if isinstance(score, tuple):
+            score = score[spec.seed - 100]
+        return {} if score is None else {"val_auc": score, "test_auc": 1 - score}
 
-    return train
-
-
-def fake_seeds(scores: dict[Any, tuple[float | None, ...]]) -> Any:
-    """Stand in for training: validation scores by the learning rate and, from 100 on, the seed."""
-
-    def train(spec: RunSpec, config: Config, store: Store) -> Record:
-        score = scores[spec.params["lr"]][spec.seed - 100]
-        record: Record = fake({spec.params["lr"]: score})(spec, config, store)
-        return record
-
-    return train
+    return standing_in(monkeypatch, Fake(metrics))
 
 
-def chosen(method: str) -> dict[str, Any]:
-    content = yaml.safe_load(Path("config/tuned/toy/Digits.yaml").read_text())
-    collected: dict[str, Any] = content["chosen"][method]
-    return collected
+def standing_in(monkeypatch: pytest.MonkeyPatch, trained: Fake) -> Fake:
+    """Put it in the place of training."""
+    monkeypatch.setattr(workers, "train_run", trained)
+    return trained
+
+
+def tune(*methods: str, said: list[str] | None = None, **given: Any) -> dict[str, Any]:
+    """Tune methods of the toy paper on its digits; return what its file says afterwards."""
+    config = configuration.load_config(overrides=given)
+    lines = [] if said is None else said
+    (path,) = tune_dataset(config, "toy", "Digits", methods or None, lines.append)
+    content: dict[str, Any] = yaml.safe_load(path.read_text()) if path.exists() else {}
+    return content

@@ -13,7 +13,6 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 import fedbench
-from fedbench.commands.show import described_cell
 from fedbench.report import tables
 from fedbench.results.degenerate_runs import REVERSED
 from fedbench.study.configuration import load_config
@@ -68,9 +67,8 @@ def plan(**at: Any) -> Plan:
 
 def prior(**at: Any) -> str:
     """The prior of a run whose places are set, ``_`` for a dot."""
-    return (
-        plan(**{place.replace("_", "."): value for place, value in at.items()}).cells()[0].runs[0].train.prior
-    )
+    given = {place.replace("_", "."): value for place, value in at.items()}
+    return plan(**given).cells()[0].runs[0].train.prior
 
 
 def test_hospitals_that_differ_in_their_shares_are_not_reversed() -> None:
@@ -88,23 +86,13 @@ def test_hospitals_that_differ_in_their_shares_are_not_reversed() -> None:
 @pytest.mark.parametrize("rule", ["by_site", "sites", "groups", "by_group", "silos", "dirichlet", "theirs"])
 def test_clients_that_may_differ_have_the_mean_of_their_shares(rule: str) -> None:
     assert prior(data_partition_rule=rule) == "client"
-
-
-def test_where_a_yaml_or_a_call_names_it_that_is_so() -> None:
-    assert prior(train_prior="pooled") == "pooled"
+    assert prior(data_partition_rule=rule, train_prior="pooled") == "pooled", (
+        "where a YAML or a call names it"
+    )
 
 
 def test_clients_that_are_dealt_alike_or_several_classes_keep_theirs_and_their_keys() -> None:
     assert prior(data_partition_rule="even", data_clients=4) == "pooled"
-    assert prior(data_dataset="digits", data_partition_rule="silos", data_clients=4) == "pooled", (
-        "ten classes"
-    )
-    halves = {"data_labels_rule": "halves"}
-    assert prior(data_dataset="digits", data_partition_rule="silos", data_clients=4, **halves) == "client"
-
-
-@pytest.mark.parametrize("value", ["client", "pooled"])
-def test_show_lists_it(value: str) -> None:
-    at = {"train.prior": "pooled"} if value == "pooled" else {}
-    line = next(line for line in described_cell(plan(**at), "LocalSGDAM") if line.startswith("train.prior"))
-    assert line.split()[1] == f'"{value}"' and ("default" in line) == (value == "client")
+    digits = {"data_dataset": "digits", "data_partition_rule": "silos", "data_clients": 4}
+    assert prior(**digits) == "pooled", "ten classes"
+    assert prior(**digits, data_labels_rule="halves") == "client"

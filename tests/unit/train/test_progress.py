@@ -13,7 +13,6 @@ import pytest
 from fedbench.engine.outcome import Progress
 from fedbench.store.runs import Store
 from fedbench.study import configuration
-from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.train import progress
 from fedbench.train.progress import (
@@ -44,28 +43,12 @@ def test_durations_are_said_in_a_fitting_unit(seconds: float, said: str) -> None
     assert duration(seconds) == said
 
 
-def test_time_left_counts_the_rounds_of_this_process_only() -> None:
+def test_time_left_counts_the_rounds_of_this_process_but_its_first() -> None:
     assert seconds_left(AT) == pytest.approx(2.0 * 70)
     assert seconds_left(replace(AT, begun_at=0)) == pytest.approx(38 / 29 * 70)
-
-
-def test_time_left_leaves_the_first_round_out() -> None:
     assert seconds_left(replace(AT, first=21.0)) == pytest.approx((40 - 21) / 19 * 70)
-
-
-def test_no_time_is_said_after_the_first_round(
-    monkeypatch: pytest.MonkeyPatch, cell: Cell, clock: list[float]
-) -> None:
-    first, store = replace(AT, round=11, first=40.0), Store()
-    screen = Screen(terminal=False)
-    monkeypatch.setattr(sys, "stdout", screen)
-    Reporter()(1, first)
-    assert screen.text == "  seed 1: round 11/100, test_auc 0.7500\n"
-    Reporter()(1, replace(first, latest={"test_overall_accuracy": 0.5}))
-    assert screen.text.endswith("\n  seed 1: round 11/100\n")
-    with store.claim(cell.runs[1].key) as folder:
-        Trail(folder, lambda _: None)(first)
-        assert whereabouts(cell, store) == "seed 1 (2 of 2), round 11/100"
+    assert time_left(2, 6, 10, 40.0) == ", about 2 min left"  # ten seconds a cell
+    assert time_left(2, 2, 10, 40.0) == "" == time_left(2, 6, 0, 40.0)
 
 
 def test_counts_add_up() -> None:
@@ -74,18 +57,21 @@ def test_counts_add_up() -> None:
 
 
 class Screen:
-    def __init__(self, terminal: bool) -> None:
-        self.text, self.terminal = "", terminal
+    """What stands on a terminal or in a log."""
+
+    def __init__(self, terminal: bool = False, full: bool = False) -> None:
+        self.text, self._terminal, self._full = "", terminal, full
 
     def isatty(self) -> bool:
-        return self.terminal
+        return self._terminal
 
     def write(self, text: str) -> int:
         self.text += text
         return len(text)
 
     def flush(self) -> None:
-        pass
+        if self._full:
+            raise OSError(28, "No space left on device")
 
 
 @pytest.fixture
@@ -95,49 +81,38 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_log_gets_a_line_each_half_minute(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Screen(terminal=False)
-    monkeypatch.setattr(sys, "stdout", screen)
-    reporter = Reporter()
-    for _ in range(65):
-        reporter(1, AT)
-        clock[0] += 1
-    reporter.clear()
-    assert screen.text == "  seed 1: round 30/100, about 2 min left, test_auc 0.7500\n" * 3
-
-
-def test_a_terminal_has_one_line_that_is_renewed_each_second(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_log_gets_a_line_each_half_minute_and_a_terminal_has_one_renewed_each_second(
+    terminal: bool, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen = Screen(terminal=True)
+    screen = Screen(terminal)
     monkeypatch.setattr(sys, "stdout", screen)
     reporter = Reporter()
-    for _ in range(10):
+    for _ in range(130):
         reporter(1, AT)
         clock[0] += 0.5
     reporter.clear()
-    assert screen.text.count("\r  seed 1: round 30/100") == 5 and "\n" not in screen.text
-    assert screen.text.endswith("\r\033[K")
+    line = "  seed 1: round 30/100, about 2 min left, test_auc 0.7500"
+    assert screen.text == (f"\r{line}\033[K" * 65 + "\r\033[K" if terminal else f"{line}\n" * 3)
+
+
+def test_no_time_is_said_after_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, screen = replace(AT, round=11, first=40.0), Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    Reporter()(1, first)
+    Reporter()(1, replace(first, latest={"test_overall_accuracy": 0.5}))
+    assert screen.text == "  seed 1: round 11/100, test_auc 0.7500\n  seed 1: round 11/100\n"
 
 
 def test_a_log_that_takes_no_line_does_not_stop_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(Screen):
-        def flush(self) -> None:
-            raise OSError(28, "No space left on device")
-
-    screen = Full(False)
+    screen = Screen(full=True)
     monkeypatch.setattr(sys, "stdout", screen)
     say("anything")
     assert screen.text == "anything\n", "it was tried"
 
 
-@pytest.fixture
-def cell(project: Path) -> Cell:
-    return Plan(configuration.load_config(), "toy").cells()[0]
-
-
-def test_a_run_in_training_can_be_asked_where_it_is(cell: Cell, clock: list[float]) -> None:
-    store, seen = Store(), list[Any]()
+def test_a_run_in_training_can_be_asked_where_it_is(project: Path, clock: list[float]) -> None:
+    cell, store, seen = Plan(configuration.load_config(), "toy").cells()[0], Store(), list[Any]()
     assert whereabouts(cell, store) == ""
     with store.claim(cell.runs[1].key) as folder:
         assert whereabouts(cell, store) == "seed 1 (2 of 2), starting"
@@ -149,12 +124,11 @@ def test_a_run_in_training_can_be_asked_where_it_is(cell: Cell, clock: list[floa
         clock[0] += 6
         trail(replace(AT, round=32))
         assert "round 32/100" in whereabouts(cell, store)
-        assert counts(5, 2, 1, 1) == "cells: 2 of 5 done, 1 running, 1 failed, 1 left"
         assert share_done(cell, store) == pytest.approx(0.32 / 2), "of two seeds the first has not begun"
         (folder / "progress.json").write_text("{torn")
         assert share_done(cell, store) == 0.0
         assert whereabouts(cell, store).endswith("starting")
-    assert [p.round for p in seen] == [30, 31, 32]
+    assert [at.round for at in seen] == [30, 31, 32]
     assert whereabouts(cell, store) == "", "nobody trains it any more"
 
 
@@ -162,8 +136,3 @@ def test_a_trail_that_cannot_be_written_does_not_stop_the_work(tmp_path: Path) -
     seen = list[Any]()
     Trail(tmp_path / "gone", seen.append)(AT)
     assert seen == [AT] and not list(tmp_path.iterdir())
-
-
-def test_the_time_left_is_that_of_the_cells_left_at_the_pace_of_those_done() -> None:
-    assert time_left(2, 6, 10, 40.0) == ", about 2 min left"  # ten seconds a cell
-    assert time_left(2, 2, 10, 40.0) == "" == time_left(2, 6, 0, 40.0)

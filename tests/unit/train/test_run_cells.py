@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ CELLS = [(p, method) for p in (2, 4) for method in ("Plain", "Proximal", "Plain_
 NAMES = [f"toy/Digits/p{p}_imratio0.2/{method}" for p, method in CELLS]
 
 
-def run(monkeypatch: pytest.MonkeyPatch, failing: dict[str, Exception], pattern: str = "*") -> Any:
+def run(monkeypatch: pytest.MonkeyPatch, failing: Mapping[str, BaseException], pattern: str = "*") -> Any:
     """Call ``fedbench run`` with cells of which some raise an error and the others finish at once."""
 
     def train_cell(cell: Any, config: Any, store: Any, *told: Any) -> list[Record]:
@@ -51,8 +51,7 @@ def test_the_others_are_trained_and_the_end_says_what_failed(monkeypatch: pytest
     ]
     assert lines[-1] == "cells: 5 of 7 done, 2 failed"
     assert f"[5/7] {NAMES[4]}  scale demo, 2 failed" in lines
-    end = result.stderr[result.stderr.index("error: ") :]
-    assert end.splitlines() == [
+    assert result.stderr[result.stderr.index("error: ") :].splitlines() == [
         "error: 2 of 7 cells failed:",
         f"  {NAMES[1]}: no data",
         f"    alone: fedbench run {NAMES[1]} --scale demo",
@@ -63,46 +62,33 @@ def test_the_others_are_trained_and_the_end_says_what_failed(monkeypatch: pytest
     assert f"{NAMES[5]} seed 0: too large" in result.stderr
 
 
-def test_one_that_fails_alone_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = run(monkeypatch, {NAMES[0]: UserError("no data")}, NAMES[0])
-    assert result.exit_code == 2 and result.stderr == "error: no data\n" and "failed" not in result.stdout
+@pytest.mark.parametrize(
+    ("pattern", "failing", "status", "error"),
+    [
+        ("*", {}, 3, ""),  # a seed diverged
+        (NAMES[0], {}, 0, ""),
+        (NAMES[0], {NAMES[0]: UserError("no data")}, 2, "error: no data\n"),
+        ("*", {NAMES[1]: WriteError("the disk is full")}, 2, "error: the disk is full\n"),
+        ("*", {NAMES[1]: KeyboardInterrupt()}, 130, ""),
+    ],
+    ids=["diverged", "done", "alone", "full disk", "Ctrl-C"],
+)
+def test_the_exit_status_says_how_it_ended(
+    pattern: str, failing: dict[str, BaseException], status: int, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that takes nothing and Ctrl-C end the work at once."""
+    result = run(monkeypatch, failing, pattern)
+    assert result.exit_code == status and (result.stderr == error or status in (3, 130))
+    assert ("[3/7]" in result.stdout) == (status == 3)
 
 
-def test_a_seed_that_diverged_is_status_3(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, {}).exit_code == 3
-    assert run(monkeypatch, {}, NAMES[0]).exit_code == 0
-
-
-def test_a_seed_that_ended_is_said_before_the_next_one_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    trained = training.train_run
-
-    def stopped(spec: Any, *args: Any) -> Any:
-        if spec.seed == 1:
-            raise KeyboardInterrupt
-        return trained(spec, *args)
-
-    monkeypatch.setattr(training, "train_run", stopped)
-    said = CliRunner().invoke(app, ["run", NAMES[0]]).stdout
-    assert "  seed 0: finished " in said and "seed 1: finished" not in said
-
-
-def test_a_disk_that_takes_nothing_ends_the_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = run(monkeypatch, {NAMES[1]: WriteError("the disk is full")})
-    assert result.exit_code == 2 and result.stderr == "error: the disk is full\n"
-    assert "[2/7]" in result.stdout and "[3/7]" not in result.stdout
-
-
-def test_a_missing_compiler_ends_the_work_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("how", "says"), [("true", "C++ compiler"), ("graph", "compile: graph needs a GPU")])
+def test_what_cannot_be_compiled_ends_the_work_before_it_begins(
+    how: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    result = CliRunner().invoke(app, ["run", "*", "--set", "compile=true"])
-    assert result.exit_code == 2 and result.stderr.startswith("error: compile: true needs the C++ compiler")
-    assert result.stdout == ""
-
-
-def test_graphs_without_a_gpu_end_the_work_before_it_begins() -> None:
-    result = CliRunner().invoke(app, ["run", "*", "--set", "compile=graph", "--set", "device=cpu"])
-    assert result.exit_code == 2 and result.stderr.startswith("error: compile: graph needs a GPU")
-    assert result.stdout == ""
+    result = CliRunner().invoke(app, ["run", "*", "--set", f"compile={how}", "--set", "device=cpu"])
+    assert result.exit_code == 2 and says in result.stderr and result.stdout == ""
 
 
 def test_the_seeds_that_are_left_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,11 +104,6 @@ def test_the_seeds_that_are_left_share_the_cores(monkeypatch: pytest.MonkeyPatch
         CliRunner().invoke(app, ["run", NAMES[0], "--cores", cores, "--set", f"seeds={seeds}"])
     assert asked == [2], "one is trained here"
     assert len(Store().keys()) == 5
-
-
-def test_ctrl_c_ends_the_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = run(monkeypatch, {NAMES[0]: KeyboardInterrupt()})  # type: ignore[dict-item]
-    assert result.exit_code != 0 and "[2/7]" not in result.stdout
 
 
 def test_a_real_failure_is_followed_by_a_real_training(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,25 +72,17 @@ def test_a_terminated_program_ends_by_the_signal_with_its_work_saved(tmp_path: P
 
 
 @pytest.mark.usefixtures("project")
-def test_ctrl_c_saves_as_well(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("stopped", "left"), [(1, [2, 3, 4]), (4, [])])
+def test_ctrl_c_saves_and_in_the_last_round_the_run_is_finished(
+    stopped: int, left: list[int], tmp_path: Path
+) -> None:
     def interrupt(progress: Progress) -> None:
-        if progress.round == 1:
+        if progress.round == stopped:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         train_run(first_run(), configuration.load_config(overrides=CONFIG), Store(), interrupt)
-    assert goes_on_to_the_same_bytes(tmp_path) == [(1, 2), (1, 3), (1, 4)]
-
-
-@pytest.mark.usefixtures("project")
-def test_a_stop_in_the_last_round_loses_nothing(tmp_path: Path) -> None:
-    def interrupt(progress: Progress) -> None:
-        if progress.round == 4:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        train_run(first_run(), configuration.load_config(overrides=CONFIG), Store(), interrupt)
-    assert goes_on_to_the_same_bytes(tmp_path) == [], "the run was finished"
+    assert goes_on_to_the_same_bytes(tmp_path) == [(stopped, made) for made in left]
 
 
 def test_a_second_signal_is_not_held_back() -> None:

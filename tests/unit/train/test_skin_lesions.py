@@ -1,11 +1,7 @@
-"""The example of HAM10000 in docs/howto/hospitals.md, word for word: four hospitals, lesions as groups.
-
-``FEDBENCH_HAM10000`` names a folder with the two files, which nobody may ship; files like them are always tried.
-"""
+"""The example of HAM10000 in docs/howto/hospitals.md, word for word: four hospitals, lesions as groups."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -46,20 +42,14 @@ def write_like_it(folder: Path) -> None:
     pd.DataFrame(pixels, columns=columns).assign(label=0).to_csv(folder / LESIONS[1], index=False)
 
 
-@pytest.fixture(params=["files like it", "the real files"])
-def read(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
-    """Follow the page up to the table; returns the facts of each picture."""
+@pytest.fixture
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    """Follow the page up to the table, on files like the real ones; returns the facts of each picture."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "config", "config")
     raw = Path("data/raw/ham10000")
     raw.mkdir(parents=True)
-    if request.param == "files like it":
-        write_like_it(raw)
-    elif not (folder := os.environ.get("FEDBENCH_HAM10000")):
-        pytest.skip("HAM10000 is not to be shipped; FEDBENCH_HAM10000 names a folder with its two files")
-    else:
-        for name in LESIONS:
-            shutil.copy(Path(folder) / name, raw)
+    write_like_it(raw)
     section = PAGE[PAGE.index("## A real example with groups") :].partition("\n## ")[0]
     ((path, text),) = re.findall(r"`(config/\S+\.yaml)`:\n\n```yaml\n(.*?)```", section, re.DOTALL)
     Path(path).write_text(text)

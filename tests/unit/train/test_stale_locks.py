@@ -99,13 +99,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_files_from_the_future_come_back_in_their_order(tmp_path: Path) -> None:
     now, year = time.time(), 365 * 86400.0
-    times = {
-        "raw": now + year,
-        "made": now + year + 1,
-        "old": now - 100,
-        "skewed": now + 10,
-        "late": now + 2 * year,
-    }
+    times = {"raw": now + year, "made": now + year + 1, "old": now - 100, "skewed": now + 10}
+    times["late"] = now + 2 * year
     for name, when in times.items():
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (when, when))

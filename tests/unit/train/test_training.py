@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import errno
 import json
 import os
 import shutil
-import subprocess
-import textwrap
-import time
-from collections.abc import Iterator
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ import pandas as pd
 import pytest
 import torch
 
+from fedbench.engine.evaluator import Evaluator
 from fedbench.engine.execution import Execution
 from fedbench.engine.loop import AUTO
 from fedbench.engine.outcome import Progress
@@ -29,7 +27,7 @@ from fedbench.results import collect
 from fedbench.results.degenerate_runs import class_counts
 from fedbench.results.run_facts import run_facts
 from fedbench.spec import DataSpec, RunSpec
-from fedbench.store import cell_files, journal
+from fedbench.store import cell_files, journal, runs
 from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.cells import Cell
@@ -38,7 +36,6 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 from fedbench.train import training
 from fedbench.train.training import choose_device, load_arrays, train_cell, train_run
-from forks import stand_ins
 
 
 def config(**options: Any) -> Config:
@@ -73,10 +70,10 @@ class TestRun:
         torch.set_num_threads(2)
         record = train_run(spec, config(), store)
         assert torch.get_num_threads() == 1, "processes share the cores"
-        assert record.status == "finished" and record.reason == ""
-        assert record.spec == spec.model_dump(mode="json") and record.key == spec.key
+        assert record.status == "finished" and record.reason == "" and record.key == spec.key
+        assert record.spec == spec.model_dump(mode="json")
         assert record.metrics["iteration"] == 8 and 0 <= (record.metrics["test_auc"] or -1) <= 1
-        assert {
+        made = (
             "commit",
             "versions",
             "hardware",
@@ -85,12 +82,10 @@ class TestRun:
             "evaluation_seconds",
             "curve_seconds",
             "data",
-        } <= record.provenance.keys()
-        assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
-        lines = store.curve(spec.key).read_text().splitlines()
-        assert len(lines) == 1 + 3 and lines[0].startswith(
-            "iteration,round,samples,samples_forward,floats_up"
         )
+        assert {*made} <= record.provenance.keys()
+        assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
+        assert len(store.curve(spec.key).read_text().splitlines()) == 1 + 3
         no_training()
         store.checkpoint(spec.key).parent.mkdir()  # a process was killed before it cleaned up
         assert train_run(spec, config(), store) == record and store.unfinished() == []
@@ -149,21 +144,20 @@ class TestRun:
         no_training()
         assert train_run(spec, config(data_dir="no/data/here"), Store()) == record
 
-    def test_what_another_process_finished_while_it_waited_is_taken(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_training: Any
-    ) -> None:
-        spec, elsewhere, claim = cell().runs[0], Store(tmp_path / "elsewhere"), Store.claim
-        record = train_run(spec, config(), elsewhere)
+    def test_two_that_want_one_run_train_it_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The second waits for the first, which removes the folder that both have claimed."""
+        spec, trained, run, waits = cell().runs[0], list[str](), Simulation.run, threading.Event()
 
-        @contextlib.contextmanager
-        def waited(store: Store, key: str) -> Iterator[Path]:
-            with claim(store, key) as folder:
-                shutil.copytree(elsewhere.path(key), store.path(key))
-                yield folder
+        def slow(self: Simulation) -> Any:
+            trained.append(self.spec.key)
+            assert waits.wait(60)
+            return run(self)
 
-        monkeypatch.setattr(Store, "claim", waited)
-        no_training()
-        assert train_run(spec, config(), Store()) == record
+        monkeypatch.setattr(runs, "_tell_waiting", lambda *given: waits.set())
+        monkeypatch.setattr(Simulation, "run", slow)
+        with ThreadPoolExecutor(2) as pool:
+            records = [*pool.map(lambda _: train_run(spec, config(), Store()), range(2))]
+        assert records[0] == records[1] and trained == Store().keys() == [spec.key]
 
     def test_killed_and_trained_again_gives_the_same_bytes(self, tmp_path: Path) -> None:
         spec, store, other = cell(p=2).runs[0], Store(), Store(tmp_path / "other")
@@ -180,11 +174,8 @@ class TestRun:
         record = train_run(spec, quick, store, lambda p: begun.append(p.begun_at))
         undisturbed = train_run(spec, config(), other)
         assert begun == [2, 2]
-        assert [line["event"] for line in journal.read_journal(store.root)] == [
-            "begun",
-            "continued",
-            "finished",
-        ]
+        events = [line["event"] for line in journal.read_journal(store.root)]
+        assert events == ["begun", "continued", "finished"]
         assert record.metrics == undisturbed.metrics and record.files == undisturbed.files
 
     def test_device_chunk_and_folders_change_no_numbers(self, tmp_path: Path, prepared_digits: Path) -> None:
@@ -197,51 +188,14 @@ class TestRun:
         assert first.metrics["test_auc"] == pytest.approx(second.metrics["test_auc"], abs=1e-4)
         assert first.metrics["floats_up"] == second.metrics["floats_up"]
 
-    def test_the_record_is_plain_json(self) -> None:
-        spec = cell(params={"lr": 1e30}).runs[0]
+    @pytest.mark.parametrize("metric", [float("nan"), float("inf"), np.float64("nan")])
+    def test_the_record_is_plain_json(self, metric: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Evaluator, "metrics", lambda *given, **named: {"test_auc": metric, "val_auc": 1})
+        spec = cell().runs[0]
         train_run(spec, config(), Store())
         text = (Store().path(spec.key) / "run.json").read_text()
         loaded = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-        assert loaded["status"] == "diverged" and loaded["metrics"] == {}
-
-
-WORKER = """
-    import sys, time
-    from pathlib import Path
-    from fedbench.study import configuration
-    from fedbench.study.plan import Plan
-    from fedbench.engine.simulate import Simulation
-    from fedbench.store.runs import Store
-    from fedbench.train.training import train_run
-
-    original = Simulation.run
-
-    def run(self):
-        with Path("trained").open("a") as file:
-            file.write(sys.argv[1])
-        time.sleep(1)
-        return original(self)
-
-    Simulation.run = run
-    config = configuration.load_config()
-    spec = Plan(config).cells("table1")[0].runs[0]
-    Path("ready" + sys.argv[1]).touch()
-    while not Path("go").exists():
-        time.sleep(0.005)
-    print(train_run(spec, config, Store()).status)
-"""
-
-
-@pytest.mark.usefixtures("project")
-def test_two_processes_that_want_one_run_train_it_once() -> None:
-    code = [stand_ins() / "python", "-c", textwrap.dedent(WORKER)]
-    workers = [subprocess.Popen([*code, name], stdout=subprocess.PIPE, text=True) for name in "ab"]
-    while not all(Path(f"ready{name}").exists() or workers["ab".index(name)].poll() for name in "ab"):
-        time.sleep(0.02)
-    Path("go").touch()
-    assert [worker.communicate()[0] for worker in workers] == ["finished\n", "finished\n"]
-    assert Path("trained").read_text() in ("a", "b")
-    assert len(Store().keys()) == 1
+        assert loaded["metrics"]["test_auc"] is None and loaded["metrics"]["val_auc"] == 1.0
 
 
 @pytest.mark.usefixtures("project")
@@ -267,9 +221,11 @@ class TestCell:
     def test_a_diverged_seed_is_a_result_and_the_others_go_on(self) -> None:
         chosen = cell()
         bad = chosen.runs[0].model_copy(update={"params": {"lr": 1e30}})
-        runs = train_cell(chosen.model_copy(update={"runs": [bad, chosen.runs[1]]}), config(), Store())
-        assert [run.status for run in runs] == ["diverged", "finished"]
-        assert "non-finite" in runs[0].reason and runs[1].reason == ""
+        first, second = train_cell(
+            chosen.model_copy(update={"runs": [bad, chosen.runs[1]]}), config(), Store()
+        )
+        assert (first.status, second.status) == ("diverged", "finished")
+        assert "non-finite" in first.reason and second.reason == ""
 
     def test_seeds_trained_in_calls_of_their_own_count_together(self) -> None:
         both = cell()
@@ -290,8 +246,9 @@ class TestCell:
 
 
 @pytest.mark.usefixtures("project")
-def test_arrays_follow_the_partition(prepared_digits: Path) -> None:
-    spec = cell().runs[0]
+def test_arrays_follow_the_partition(prepared_digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes of the test part alone count too, as of tasks that are tested on classes which they have not seen."""
+    spec, load = cell().runs[0], training.load_partition
     arrays = load_arrays(spec, prepared_digits)
     used = np.concatenate(arrays.clients)
     assert len(arrays.clients) == 3 and len(set(used.tolist())) == len(used)
@@ -299,19 +256,13 @@ def test_arrays_follow_the_partition(prepared_digits: Path) -> None:
     assert arrays.y_train[used].mean() == pytest.approx(0.2, abs=0.01)
     assert 0.4 < arrays.y_test.mean() < 0.6  # the test part stays as it is
 
-
-@pytest.mark.usefixtures("project")
-def test_classes_of_the_test_part_alone_count(prepared_digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of tasks that are tested on classes which they have not seen."""
-    data = DataSpec(dataset="digits", clients=3)
-    spec, load = cell().runs[0].model_copy(update={"data": data}), training.load_partition
-
     def later(*given: Any) -> Any:
         partition = load(*given)
         return dataclasses.replace(partition, y_test=partition.y_test + 10)
 
     monkeypatch.setattr(training, "load_partition", later)
-    assert load_arrays(spec, prepared_digits).n_classes == 20
+    several = spec.model_copy(update={"data": DataSpec(dataset="digits", clients=3)})
+    assert load_arrays(several, prepared_digits).n_classes == 20
 
 
 def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,9 +290,3 @@ def test_a_card_computes_in_full_precision_and_the_same_each_time(monkeypatch: p
     assert cudnn.allow_tf32 and torch.backends.cuda.matmul.allow_tf32 and cudnn.deterministic
     training.own_device("auto")  # the next run of this process
     assert not cudnn.allow_tf32 and not torch.backends.cuda.matmul.allow_tf32
-
-
-def test_undefined_metrics_become_null() -> None:
-    assert training._plain(float("nan")) is None and training._plain(float("inf")) is None
-    assert training._plain(np.float64("nan")) is None
-    assert training._plain(3) == 3.0

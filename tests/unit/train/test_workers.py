@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_trials import change, quiet
+from fake_trials import change
 from toy import PAPER
 
 import forks
@@ -62,7 +62,7 @@ def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
 def test_a_mistake_in_a_process_of_its_own_is_a_line_here() -> None:
     change(tune=PAPER["tune"] | {"validation": 0.001})  # less than one sample of a class
     with pytest.raises(UserError, match=r"no positive sample.*raise data\.validation") as raised:
-        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet, cores=2)
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], print, cores=2)
     assert multiprocessing.active_children() == [], raised
 
 
