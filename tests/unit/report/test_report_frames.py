@@ -300,6 +300,12 @@ def test_a_board_is_a_function_of_one_frame() -> None:
         ("LocalSCGDAM", "None", "", False),
     ]
     assert board.count == 2 and board.lines[2].values == board.lines[3].values
+    frame["values"] = [{0: 0.1}, {0: 0.5, 1: 0.6, 2: 0.7}, {0: 0.4, 1: math.nan, 2: 0.5}, {}]
+    board = board_of(
+        "Ones", BoardSpec(random="", pooled=""), frame[1:3], metric_table.measure("test_loss"), {}
+    )
+    assert board.seeds == [0, 2], "a seed without a number counts for no method"
+    assert [line.method for line in board.ranked] == ["LocalSGDM", "LocalSGDAM"], "the least loss leads"
 
 
 def test_an_average_is_over_the_seeds_that_all_have_and_a_twin_on_one_dataset_is_none_on_both() -> None:

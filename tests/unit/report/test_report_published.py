@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import math
 from collections.abc import Mapping
@@ -83,14 +82,8 @@ def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
     lost = find(climb, "CIFAR10", "Baseline", place, "test_minority_accuracy")
     assert taken.doubt.startswith("AMBIGUOUS") and taken.printed_text == "0.0402"
     assert math.isnan(lost.printed) and lost.printed_text == ""
-    assert not any(value.doubt for value in load_published("localscgdam", "localscgdam_table1.csv").values)
-    bold = find(
-        load_published("cycp", "cycp_table3.csv"),
-        "CIFAR-10",
-        "RS-Minimax",
-        {"dir": 0.1, "flip": 0.2},
-        "test_auc",
-    )
+    table3 = load_published("cycp", "cycp_table3.csv")
+    bold = find(table3, "CIFAR-10", "RS-Minimax", {"dir": 0.1, "flip": 0.2}, "test_auc")
     assert bold.note == "bold in print" and not bold.doubt
 
 
@@ -114,54 +107,37 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
         PublishedTable(tmp_path / "utf16.csv")
 
 
-def test_a_column_that_is_no_setting_is_a_slip(project: Project) -> None:
-    write(project.root / "mine.csv", "dataset,method,imratoi,metric,mean\nSTL10,CoDA,0.1,test_auc,0.9\n")
+def test_users_own_file(project: Project) -> None:
+    header = "dataset,method,p,metric,mean,std,spread,n_seeds\n"
+    write(project.root / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
+    result = find(load_published("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
+    assert (result.printed, result.comparable_std, result.print_seeds) == (0.9, 0.02, 5)
+    write(project.root / "mine.csv", header.replace("p,", "imratoi,"))
     with pytest.raises(UserError, match=r"line 1: unknown column 'imratoi'. Did you mean 'imratio'\?"):
         load_published("localscgdam", "mine.csv")
-
-
-def test_users_own_file(tmp_path: Path) -> None:
-    header = "dataset,method,p,metric,mean,std,spread,n_seeds\n"
-    write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
-    with contextlib.chdir(tmp_path):
-        result = find(load_published("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
-    assert (result.printed, result.comparable_std, result.print_seeds) == (0.9, 0.02, 5)
 
 
 def test_per_cent_is_read_where_the_column_says_so(tmp_path: Path) -> None:
     """Digits stay those of the print, moved by two places: 80.10 is 0.8010, and 0.5 % of a share is 0.005 of it."""
     rows = "Toy,M,test_auc,80.10,2.5,5\nToy,N,test_auc,100,,\nToy,O,test_auc,,,\nToy,P,test_auc,7e-1,0.5,3\n"
-    table = PublishedTable(write(tmp_path / "percent.csv", PERCENT + rows), "std")
-    assert [value.printed_text for value in table.values] == ["0.8010", "1.00", "", "0.007"]
-    assert [value.printed for value in table.values] == pytest.approx(
-        [0.801, 1.0, math.nan, 0.007], nan_ok=True
-    )
-    assert [value.printed_std for value in table.values] == pytest.approx(
-        [0.025, math.nan, math.nan, 0.005], nan_ok=True
-    )
-    assert (
-        table.values[0].printed_std_text == "0.025"
-        and table.values[0].print_digits == 4
-        and not table.settings
-    )
-    first = PublishedTable(write(tmp_path / "one.csv", HEAD + "Toy,M,test_auc,0.9,,\nToy,N,test_auc,1,0,\n"))
-    assert [value.printed for value in first.values] == [0.9, 1.0], "one itself is no per cent"
+    values = PublishedTable(write(tmp_path / "percent.csv", PERCENT + rows), "std").values
+    assert [value.printed_text for value in values] == ["0.8010", "1.00", "", "0.007"]
+    numbers = [[value.printed for value in values], [value.printed_std for value in values]]
+    assert numbers[0] == pytest.approx([0.801, 1.0, math.nan, 0.007], nan_ok=True)
+    assert numbers[1] == pytest.approx([0.025, math.nan, math.nan, 0.005], nan_ok=True)
+    assert values[0].printed_std_text == "0.025" and values[0].print_digits == 4
+    ones = PublishedTable(write(tmp_path / "one.csv", HEAD + "Toy,M,test_auc,0.9,,\nToy,N,test_auc,1,0,\n"))
+    assert [value.printed for value in ones.values] == [0.9, 1.0], "one itself is no per cent"
 
 
-def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> None:
-    write(tmp_path / "mine.csv", HEAD + "Toy,M,gain,80.1,,\nToy,M,test_auc,1.5,,\n")
-    additions = {
-        "gain": Measure(name="gain", label="gain", high=50.0),
-        "test_auc": Measure(name="test_auc", label="AUC"),
-    }
-    with contextlib.chdir(tmp_path), pytest.raises(UserError, match=r"line 2: mean is '80.1', more than 50"):
-        load_published("localscgdam", "mine.csv", additions)
-    additions["gain"] = Measure(name="gain", label="gain")
-    with contextlib.chdir(tmp_path):
-        assert [value.printed for value in load_published("localscgdam", "mine.csv", additions).values] == [
-            80.1,
-            1.5,
-        ]
+def test_the_paper_says_how_far_a_metric_of_its_own_reaches(project: Project) -> None:
+    write(project.root / "mine.csv", HEAD + "Toy,M,gain,80.1,,\nToy,M,test_auc,1.5,,\n")
+    names = {"test_auc": Measure(name="test_auc", label="AUC")}
+    bounded, free = (Measure(name="gain", label="gain", high=high) for high in (50.0, math.inf))
+    with pytest.raises(UserError, match=r"line 2: mean is '80.1', more than 50"):
+        load_published("localscgdam", "mine.csv", {"gain": bounded, **names})
+    values = load_published("localscgdam", "mine.csv", {"gain": free, **names}).values
+    assert [value.printed for value in values] == [80.1, 1.5]
 
 
 @pytest.mark.parametrize(
