@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,21 +22,9 @@ STATES = (
 EXCLUSIONS = ("1128a1", "1128a2", "1128a3", "1128a4", "1128b7", "1128c3gi", "1128c3gii")
 """Mandatory exclusions, and the permissive one for fraud and kickbacks."""
 LIST = "UPDATED.csv"
-NPI, STATE, TYPE, GENDER = "rndrng_npi", "rndrng_prvdr_state_abrvtn", "rndrng_prvdr_type", "rndrng_prvdr_gndr"
+NPI, STATE, TYPE = "rndrng_npi", "rndrng_prvdr_state_abrvtn", "rndrng_prvdr_type"
 NUMBERS = re.compile(r"(drug_|med_)?tot_|bene_")
 SUPPRESSED = ["*", "#", ""]
-_YEAR = re.compile(r"_D(\d\d)_Prov|(?<!\d)(20\d\d)(?!\d)", re.IGNORECASE)
-_CHUNK = 200_000  # rows read at a time
-
-
-class Year(NamedTuple):
-    """One year's providers: numbers [n, F] (nan where suppressed), their type, gender, state and label [n]."""
-
-    numbers: np.ndarray
-    kind: np.ndarray
-    gender: np.ndarray
-    state: np.ndarray
-    label: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +32,8 @@ class Insurance(Dataset):
     """A row is a provider in a year; positive is one whose NPI is on the list of excluded individuals and entities.
 
     Numbers (totals, beneficiaries, chronic conditions) become log(1 + number), less the training part's mean, over its
-    standard deviation; what is suppressed lies at the mean. Provider type and, where the files have it, gender are
-    one-hot. The paper names no features: these are ours. CMS changed its columns once; the years must be of one kind.
+    standard deviation; what is suppressed lies at the mean. Provider types are one-hot. The paper names no features:
+    these are ours, of the edition in which CMS publishes all years since 2024, with 25 chronic conditions.
 
     Attributes:
         train_years, validation_year, test_year: which year is what.
@@ -66,182 +51,103 @@ class Insurance(Dataset):
         return (*self.train_years, self.validation_year, self.test_year)
 
     def downloads(self) -> tuple[Download, ...]:
-        """The list; the files of the years have names of their own (:meth:`files`)."""
+        """The list; the files of the years have names of their own (:meth:`sources`)."""
         return (Download(LIST),)
 
     def sources(self, folder: Path) -> list[Path]:
         """The list, and the files of the years that lie there."""
-        return [folder / LIST, *(path for _, path in _files(folder))]
+        return [folder / LIST, *(path for year in self.years for path in _files(folder, year))]
 
     def present(self, folder: Path) -> bool:
         """Say whether the list and a file of every year lie in ``folder``."""
-        return (folder / LIST).is_file() and {*self.years} <= {year for year, _ in _files(folder)}
+        return (folder / LIST).is_file() and all(_files(folder, year) for year in self.years)
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read all years in one layout of columns, label and encode them."""
-        files = self._one_file_a_year(raw_dir)
-        columns = _same_columns([files[year] for year in self.years])
         excluded = _excluded(raw_dir / LIST)
-        dropped: Counter[str] = Counter()
-        years = {year: self._read(files[year], columns, excluded, dropped) for year in self.years}
-        train = _concatenated([years[year] for year in self.train_years])
-        self._check(train, years)
-        encode = _Encoder(train)
-        held = np.repeat([False, True], [len(train.label), len(years[self.validation_year].label)])
-        both = _concatenated([train, years[self.validation_year]])
-        notes = [
-            f"{len(columns)} numbers, {len(encode.kinds)} provider types, gender: {bool(encode.genders)}"
-        ]
-        if dropped:
-            told = ", ".join(f"{name} {n:,}" for name, n in sorted(dropped.items()))
-            notes.append(f"rows outside the {len(self.states)} states dropped: {told}")
-        return Arrays(
-            x_train=encode(both),
-            y_train=both.label,
-            x_test=encode(years[self.test_year]),
-            y_test=years[self.test_year].label,
-            group_train=both.state,
-            held_train=held,
-            notes=tuple(notes),
-        )
-
-    def _one_file_a_year(self, folder: Path) -> dict[int, Path]:
-        by_year: dict[int, Path] = {}
-        for year, path in _files(folder):
-            if year in by_year and year in self.years:
-                raise UserError(f"{folder} has two files of {year}: {by_year[year].name} and {path.name}.")
-            by_year[year] = path
-        if lacking := [year for year in self.years if year not in by_year]:
-            raise UserError(
-                f"{folder} has no file of {', '.join(map(str, lacking))}: CMS calls it like"
-                f" MUP_PHY_R24_P05_V10_D{lacking[0] % 100}_Prov.csv. {self.cure(folder)}"
-            )
-        return by_year
-
-    def _read(self, path: Path, columns: Sequence[str], excluded: set[int], dropped: Counter[str]) -> Year:
-        """Read a year in portions, without providers outside the states."""
-        place = {name: at for at, name in enumerate(self.states)}
-        parts = []
-        for table in _tables(path):
-            where = table[STATE].fillna("unknown").str.strip().str.upper()
-            inside = where.isin(place)
-            dropped.update(where[~inside].tolist())
-            table, where = table[inside], where[inside]
-            npi = _numbers_of_providers(table[NPI], path)
-            numbers = table[list(columns)].apply(_number, source=path).to_numpy(np.float32)
-            gender = table[GENDER].fillna("").to_numpy(str) if GENDER in table else np.full(len(table), "")
-            parts.append(
-                Year(
-                    numbers,
-                    table[TYPE].fillna("unknown").str.strip().to_numpy(str),
-                    gender,
-                    where.map(place).to_numpy(np.int64),
-                    np.isin(npi, list(excluded)).astype(np.int64),
+        read = {year: _read(self._file(raw_dir, year), excluded) for year in self.years}
+        first = read[self.years[0]]
+        for year, table in read.items():
+            if odd := sorted({*table} ^ {*first}):
+                raise UserError(
+                    f"{self._file(raw_dir, year).name} and that of {self.years[0]} have different columns"
+                    f" ({', '.join(odd[:3])}, ...): fetch all years in the same edition."
                 )
-            )
-        return _concatenated(parts)
+        years = {year: table[table[STATE].isin(self.states)] for year, table in read.items()}
+        train = pd.concat([years[year] for year in self.train_years])
+        self._check(train, years)
+        both, test = pd.concat([train, years[self.validation_year]]), years[self.test_year]
+        state, outside = pd.Index(self.states), sum(map(len, read.values())) - len(both) - len(test)
+        notes = (
+            f"{len(_numbers(first))} numbers, {train[TYPE].nunique()} provider types",
+            f"{outside:,} rows outside the {len(self.states)} states dropped",
+        )
+        x_train, x_test = _encoded(train, both, test)
+        labels = [part["label"].to_numpy(np.int64) for part in (both, test)]
+        held = np.repeat([False, True], [len(train), len(both) - len(train)])
+        group = state.get_indexer(pd.Index(both[STATE])).astype(np.int64)
+        return Arrays(x_train, labels[0], x_test, labels[1], group, held_train=held, notes=notes)
 
-    def _check(self, train: Year, years: dict[int, Year]) -> None:
-        empty = [name for at, name in enumerate(self.states) if at not in train.state]
-        if empty:
+    def _file(self, folder: Path, year: int) -> Path:
+        files = _files(folder, year)
+        if len(files) > 1:
+            raise UserError(f"{folder} has two files of {year}: {files[0].name} and {files[1].name}.")
+        if not files:
+            raise UserError(
+                f"{folder} has no file of {year}: CMS calls it like MUP_PHY_R24_P05_V10_D{year % 100}_Prov.csv."
+                f" {self.cure(folder)}"
+            )
+        return files[0]
+
+    def _check(self, train: pd.DataFrame, years: dict[int, pd.DataFrame]) -> None:
+        if empty := [name for name in self.states if name not in {*train[STATE]}]:
             raise UserError(f"{self.name}: no training row of {', '.join(empty)}; each state is a client.")
-        for what, part in (
-            ("training years", train),
-            *((str(year), years[year]) for year in self.years[-2:]),
-        ):
-            if not part.label.any():
+        later = {str(year): years[year] for year in (self.validation_year, self.test_year)}
+        for what, part in {"training years": train, **later}.items():
+            if not part["label"].any():
                 raise UserError(
                     f"{self.name}: no provider of {what} is on the list of exclusions: is {LIST} whole?"
                 )
 
 
-class _Encoder:
-    """Turns rows into features by what the training rows are like."""
-
-    def __init__(self, train: Year) -> None:
-        numbers = np.log1p(train.numbers)
-        known = ~np.isnan(numbers).all(0)
-        self._mean = np.where(known, np.nanmean(np.where(known, numbers, 0.0), 0, dtype=np.float64), 0.0)
-        spread = np.nanstd(np.where(known, numbers, 0.0), 0, dtype=np.float64)
-        self._std = np.where(spread > 0, spread, 1.0)
-        self.kinds = np.unique(train.kind)
-        self.genders = [name for name in ("F", "M") if name in train.gender]
-
-    def __call__(self, rows: Year) -> np.ndarray:
-        """Return features [n, F] float32; a provider type that training does not know is none."""
-        n, width = rows.numbers.shape
-        x = np.zeros((n, width + len(self.kinds) + len(self.genders)), dtype=np.float32)
-        x[:, :width] = np.nan_to_num((np.log1p(rows.numbers) - self._mean) / self._std, nan=0.0)
-        place = np.searchsorted(self.kinds, rows.kind).clip(max=len(self.kinds) - 1)
-        known = np.flatnonzero(self.kinds[place] == rows.kind)
-        x[known, width + place[known]] = 1
-        for at, name in enumerate(self.genders):
-            x[:, width + len(self.kinds) + at] = rows.gender == name
-        return x
+def _files(folder: Path, year: int) -> list[Path]:
+    return sorted(folder.glob(f"*_D{year % 100:02}_Prov.csv"))
 
 
-def _files(folder: Path) -> list[tuple[int, Path]]:
-    """List the CSV files whose names tell a year."""
-    by_year = []
-    for path in sorted(folder.glob("*.csv")):
-        match = _YEAR.search(path.name) if path.name != LIST else None
-        if match:
-            by_year.append((2000 + int(match[1]) if match[1] else int(match[2]), path))
-    return by_year
+def _numbers(table: pd.DataFrame) -> list[str]:
+    return sorted(name for name in map(str, table) if NUMBERS.match(name))
 
 
-def _header(path: Path) -> list[str]:
-    return [name.strip().lower() for name in pd.read_csv(path, nrows=0, encoding="utf-8-sig").columns]
-
-
-def _same_columns(paths: Sequence[Path]) -> list[str]:
-    """Return the columns of numbers, which all years must share with those that tell who it is."""
-    headers = {path: _header(path) for path in paths}
-    for path, header in headers.items():
-        if lacking := [name for name in (NPI, STATE, TYPE) if name not in header]:
-            raise UserError(
-                f"{path} has no column {', '.join(lacking)}: it is not a file by provider of CMS."
-            )
-    kinds = {
-        path: {name for name in header if NUMBERS.match(name) or name == GENDER}
-        for path, header in headers.items()
+def _read(path: Path, excluded: np.ndarray) -> pd.DataFrame:
+    """Read a year: numbers, nan where they are suppressed, each provider's type, state and label."""
+    names = {
+        name: name.strip().lower() for name in map(str, pd.read_csv(path, nrows=0, encoding="utf-8-sig"))
     }
-    first = paths[0]
-    for path in paths[1:]:
-        if odd := sorted(kinds[path] ^ kinds[first]):
-            raise UserError(
-                f"{path.name} and {first.name} have different columns ({', '.join(odd[:3])}, ...): CMS changed them"
-                " once, so fetch all years in the same edition."
-            )
-    if not (numbers := sorted(kinds[first] - {GENDER})):
-        raise UserError(f"{first} has no columns of numbers such as Tot_Srvcs or Bene_Avg_Age.")
-    return numbers
-
-
-def _tables(path: Path) -> Iterator[pd.DataFrame]:
-    """Read a CSV as text in portions, names in lower case."""
-    options = {"dtype": str, "keep_default_na": False, "na_values": SUPPRESSED}
-    with pd.read_csv(
-        path, chunksize=_CHUNK, encoding="utf-8-sig", encoding_errors="replace", **options
-    ) as reader:  # type: ignore[call-overload]
-        for table in reader:
-            table.columns = [name.strip().lower() for name in table.columns]
-            yield table
-
-
-def _number(column: pd.Series[str], source: Path) -> pd.Series[float]:
-    """Turn numbers such as ``1,234.5`` into floats; nan where suppressed."""
-    values = pd.to_numeric(column.str.replace(",", ""), errors="coerce")
-    bad = values.isna() & column.notna()
-    if bad.any() or (values < 0).any():
-        shown = column[bad].iloc[0] if bad.any() else values.min()
-        raise UserError(
-            f"{source}: column {column.name} holds {shown!r}, which is not a number of 0 or more."
+    if lacking := [name for name in (NPI, STATE, TYPE) if name not in names.values()]:
+        raise UserError(f"{path} has no column {', '.join(lacking)}: it is not a file by provider of CMS.")
+    text = {name: str for name, called in names.items() if called in (NPI, STATE, TYPE)}
+    taken = [name for name, called in names.items() if name in text or NUMBERS.match(called)]
+    table: pd.DataFrame = pd.read_csv(
+        path, usecols=taken, dtype=text, keep_default_na=False, na_values=SUPPRESSED, low_memory=False,
+        encoding="utf-8-sig", encoding_errors="replace",
+    ).rename(columns=names)  # fmt: skip
+    for name in _numbers(table):
+        cells = (
+            table[name] if pd.api.types.is_numeric_dtype(table[name]) else table[name].str.replace(",", "")
         )
-    return values
+        values = pd.to_numeric(cells, errors="coerce")
+        bad = (values.isna() & table[name].notna()) | (values < 0)
+        if bad.any():
+            told = table[name][bad].iloc[0]
+            raise UserError(f"{path}: column {name} holds {told!r}, which is not a number of 0 or more.")
+        table[name] = values.astype(np.float32)
+    for name in (TYPE, STATE):
+        table[name] = table[name].fillna("unknown").str.strip()
+    table[STATE] = table[STATE].str.upper()
+    return table.assign(label=np.isin(_npi(table.pop(NPI), path), excluded))
 
 
-def _numbers_of_providers(column: pd.Series[str], source: Path) -> np.ndarray:
+def _npi(column: pd.Series[str], source: Path) -> np.ndarray:
     """Return NPIs as whole numbers."""
     text = column.fillna("").str.strip()
     bad = ~text.str.fullmatch(r"\d{10}")
@@ -250,7 +156,7 @@ def _numbers_of_providers(column: pd.Series[str], source: Path) -> np.ndarray:
     return text.to_numpy(np.int64)
 
 
-def _excluded(path: Path) -> set[int]:
+def _excluded(path: Path) -> np.ndarray:
     """Read who is excluded for what counts here; most entries are older than the NPI and have none."""
     table = pd.read_csv(
         path, dtype=str, keep_default_na=False, encoding="utf-8-sig", encoding_errors="replace"
@@ -259,12 +165,22 @@ def _excluded(path: Path) -> set[int]:
     if lacking := [name for name in ("NPI", "EXCLTYPE") if name not in table]:
         raise UserError(f"{path} has no column {', '.join(lacking)}: it is not the list of exclusions.")
     counts = table["EXCLTYPE"].str.strip().str.lower().isin(EXCLUSIONS)
-    numbers = _numbers_of_providers(table["NPI"][counts], path)
-    return {int(number) for number in numbers if number}
+    numbers = _npi(table["NPI"][counts], path)
+    return numbers[numbers > 0]
 
 
-def _concatenated(parts: Sequence[Year]) -> Year:
-    return Year(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+def _encoded(train: pd.DataFrame, *parts: pd.DataFrame) -> list[np.ndarray]:
+    """Return features [n, F] float32 of parts by what training rows are like; a type that these lack is none."""
+    names, kinds = _numbers(train), np.unique(train[TYPE].to_numpy(str))
+    logs = np.log1p(train[names].to_numpy())
+    logs[:, np.isnan(logs).all(0)] = 0
+    mean, spread = np.nanmean(logs, 0, dtype=np.float64), np.nanstd(logs, 0, dtype=np.float64)
+    encoded = []
+    for part in parts:
+        numbers = (np.log1p(part[names].to_numpy()) - mean) / np.where(spread > 0, spread, 1.0)
+        of_kind = part[TYPE].to_numpy(str)[:, None] == kinds
+        encoded.append(np.hstack([np.nan_to_num(numbers, nan=0.0), of_kind], dtype=np.float32))
+    return encoded
 
 
 dataset = Insurance(
