@@ -165,13 +165,16 @@ class Dataset(ABC):
             UserError: they cannot be obtained; the message says what to do.
         """
         folder, label = self.raw_dir(data_dir), self.raw or self.name
-        if self.account:  # large, without checksums: used where they lie
-            for place in (folder, *([Path(mirror).expanduser() / label] if mirror else [])):
-                if self.present(place):
-                    return place
+        if (place := self.in_place(folder, mirror)) is not None:
+            return place
         for item in self.downloads():
             obtain(item, folder, mirror, dataset=label, cure=self.cure(folder))
         return folder
+
+    def in_place(self, folder: Path, mirror: str | None) -> Path | None:
+        """Return where raw files lie that are used there: large, without checksums."""
+        places = [folder, *([Path(mirror).expanduser() / (self.raw or self.name)] if mirror else [])]
+        return next((place for place in places if self.present(place)), None) if self.account else None
 
     def cure(self, folder: Path) -> str:
         """Say what a user does when the raw files cannot be had."""
@@ -189,10 +192,8 @@ class Dataset(ABC):
             items = self.downloads()
             if self.present(folder):
                 return Status(self.name, "raw present", str(folder) if items else self.source)
-            label = self.raw or self.name
-            if mirror and self.account and self.present(Path(mirror).expanduser() / label):
-                return Status(self.name, "in mirror", str(mirror))
-            if all(available(item, mirror, label) for item in items):
+            known = [available(item, mirror, self.raw or self.name) for item in items]
+            if self.in_place(folder, mirror) is not None or all(known):
                 return Status(self.name, "in mirror", str(mirror))
         except UserError as error:
             return Status(self.name, "unavailable", str(error))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import multiprocessing
-import os
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ import numpy as np
 from tqdm import tqdm
 
 from fedbench import files
+from fedbench.data.files import files_below
 from fedbench.data.picture import Form, pixels_of
 from fedbench.errors import AGAIN, UserError
 from fedbench.files import Mark
@@ -223,18 +223,6 @@ class Pictures:
         if name not in self:
             raise UserError(f"{self.path} has no file {name}.")
         return self._places[last_parts(name, self._depth)]
-
-
-def files_below(folder: Path) -> Iterator[str]:
-    """Yield the files of a folder and of linked ones in it, by their paths there; a link may lead back."""
-    seen = set[str]()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        if (real := os.path.realpath(place)) in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        within = os.path.relpath(place, folder)
-        yield from (name if within == os.curdir else f"{within}/{name}" for name in names)
 
 
 def last_parts(path: str, depth: int) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,10 @@ SHARE = 0.5
 """Share of a GPU's free memory up to which inputs are copied there."""
 _BLOCK = 1 << 26
 """Bytes that are copied at a time."""
+
+
+Coming = Callable[[], Tensor]
+"""Inputs that are being read. A call waits for them and returns them on the device, [K, ...]."""
 
 
 class Mapped:
@@ -67,7 +71,12 @@ class Mapped:
     def coming(self, index: np.ndarray) -> Coming:
         """Begin to read the inputs at ``index`` [K, ...] in a thread; the call of what is returned waits for them."""
         read = _thread().submit(self._gathered, index.ravel())
-        return Coming(self, read, index.shape)
+
+        def wait() -> Tensor:
+            rows = self._sent(read.result())
+            return rows.view(*index.shape, *rows.shape[1:])
+
+        return wait
 
     def _gathered(self, index: np.ndarray) -> Tensor:
         shape = (len(index), *self.shape[1:])
@@ -78,17 +87,6 @@ class Mapped:
 
     def _sent(self, rows: Tensor) -> Tensor:
         return rows.to(self.device, non_blocking=True)
-
-
-class Coming:
-    """Inputs that are being read. A call waits for them and returns them on the device, [K, ...]."""
-
-    def __init__(self, inputs: Mapped, read: Future[Tensor], shape: tuple[int, ...]) -> None:
-        self._inputs, self._read, self._shape = inputs, read, shape
-
-    def __call__(self) -> Tensor:
-        rows = self._inputs._sent(self._read.result())
-        return rows.view(*self._shape, *rows.shape[1:])
 
 
 Inputs = Tensor | Mapped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -86,72 +86,52 @@ def keep(
     """
     if spec.rule == "none":
         return np.arange(len(labels))
-    if spec.rule == "drop_positives_per_class":
-        assert classes is not None
-        return _keep_per_class(labels, classes, spec, rng)
-    kept = np.ones(len(labels), dtype=bool)
-    for label, number in _targets(labels, spec).items():
-        members = np.flatnonzero(labels == label)
+    kept, quotas = np.ones(len(labels), dtype=bool), [*_quotas(labels, spec, classes)]
+    for what, members, number in quotas:
         if number > len(members):
-            negatives, highest = len(labels) - len(members), len(members) / len(labels)
+            negatives, most = int((labels == 0).sum()), len(quotas) * len(members)
             raise UserError(
-                f"imratio {spec.imratio} needs {number} positives for {negatives} negatives, "
-                f"but there are {len(members)}: the highest imratio here is {highest:.4g}."
+                f"imratio {spec.imratio} needs {number} samples of {what} for {negatives} negatives, but there are "
+                f"{len(members)}: the highest imratio here is {most / (most + negatives):.4g}."
             )
         if number == 0:
-            raise UserError(
-                f"the imbalance {spec.model_dump(exclude_none=True)} leaves no sample of class {label}."
-            )
+            raise UserError(f"the imbalance {spec.model_dump(exclude_none=True)} leaves no sample of {what}.")
         kept[rng.permutation(members)[number:]] = False
     return np.flatnonzero(kept)
 
 
-def _targets(labels: np.ndarray, spec: ImbalanceSpec) -> dict[int, int]:
-    """Say how many samples of each label remain, in exact arithmetic on the decimals as written."""
-    if spec.rule in ("drop_positives", "remove_positives"):
-        _check_binary(labels, spec)
-        if spec.rule == "remove_positives":
-            return {1: int((1 - Fraction(str(spec.share))) * int((labels == 1).sum()))}
-        ratio = Fraction(str(spec.imratio))
-        return {1: int(ratio / (1 - ratio) * int((labels == 0).sum()))}
-    counts = np.bincount(labels)
-    for label in spec.minority:
-        if not 0 <= label < len(counts) or not counts[label]:
-            raise UserError(
-                f"minority class {label} has no training samples; labels go from 0 to {len(counts) - 1}."
-            )
-    return {label: int(int(counts[label]) / Fraction(str(spec.rho))) for label in spec.minority}
-
-
-def _check_binary(labels: np.ndarray, spec: ImbalanceSpec) -> None:
+def _quotas(
+    labels: np.ndarray, spec: ImbalanceSpec, classes: np.ndarray | None
+) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Say how many of which samples remain, in exact arithmetic on the decimals as written."""
+    if spec.rule == "minority":
+        counts = np.bincount(labels)
+        for label in spec.minority:
+            if not 0 <= label < len(counts) or not counts[label]:
+                raise UserError(
+                    f"minority class {label} has no training samples; labels go from 0 to {len(counts) - 1}."
+                )
+            number = int(int(counts[label]) / Fraction(str(spec.rho)))
+            yield f"class {label}", np.flatnonzero(labels == label), number
+        return
     if not np.isin(labels, (0, 1)).all():
         raise UserError(
             f"imbalance rule {spec.rule!r} needs binary labels: set labels.rule to 'halves' or 'named'."
         )
-
-
-def _keep_per_class(
-    labels: np.ndarray, classes: np.ndarray, spec: ImbalanceSpec, rng: np.random.Generator
-) -> np.ndarray:
-    _check_binary(labels, spec)
-    ratio, negatives = Fraction(str(spec.imratio)), int((labels == 0).sum())
-    positive = np.unique(classes[labels == 1])
-    number = int(ratio / (1 - ratio) * negatives / max(1, len(positive)))
-    if not number:
-        raise UserError(
-            f"imratio {spec.imratio} leaves no sample of each of {len(positive)} positive classes beside {negatives}"
-            " negatives."
-        )
-    kept = labels == 0
-    for name in positive:
-        members = np.flatnonzero(classes == name)
-        if number > len(members):
-            raise UserError(
-                f"imratio {spec.imratio} needs {number} samples of each positive class for {negatives} negatives, but"
-                f" there are {len(members)} of class {name}."
-            )
-        kept[rng.permutation(members)[:number]] = True
-    return np.flatnonzero(kept)
+    positive, negatives = labels == 1, int((labels == 0).sum())
+    if spec.rule == "remove_positives":
+        yield "class 1", np.flatnonzero(positive), int((1 - Fraction(str(spec.share))) * int(positive.sum()))
+        return
+    ratio = Fraction(str(spec.imratio))
+    quota = ratio / (1 - ratio) * negatives
+    if spec.rule == "drop_positives":
+        yield "class 1", np.flatnonzero(positive), int(quota)
+        return
+    assert classes is not None
+    names = np.unique(classes[positive])
+    for name in names:
+        members = np.flatnonzero(positive & (classes == name))
+        yield f"class {name}", members, int(quota / len(names))
 
 
 def hold_out(

@@ -185,14 +185,14 @@ def _apply(
 def _parts(
     labels: np.ndarray, spec: DataSpec, seed: int, prepared: Prepared, whole_groups: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the validation part, and of what is dealt to clients.
+    """Return the positions of the validation part, of whole groups or not, and of what is dealt to clients.
 
     An official validation part of the dataset is that of ``validation: own`` and is not used otherwise.
     """
-    official = np.zeros(len(labels), dtype=bool) if prepared.held_train is None else prepared.held_train
-    if spec.validation == "own" and prepared.held_train is None:
+    official, groups = prepared.held_train, prepared.group_train
+    if whole_groups and groups is None:
         raise UserError(
-            f"{spec.dataset} comes without a validation part of its own: set data.validation to a share."
+            f"{spec.dataset} has whole_groups, but was prepared without groups: prepare it again with --force."
         )
 
     def kept(pool: np.ndarray) -> np.ndarray:
@@ -200,40 +200,25 @@ def _parts(
         positions: np.ndarray = pool[keep(labels[pool], spec.imbalance, rng, prepared.y_train[pool])]
         return positions
 
-    pool = np.flatnonzero(~official)
-    if spec.validation == "own":
+    pool = np.arange(len(labels)) if official is None else np.flatnonzero(~official)
+    if isinstance(spec.validation, str):
+        if official is None:
+            raise UserError(
+                f"{spec.dataset} comes without a validation part of its own: set data.validation to a share."
+            )
         return np.flatnonzero(official), kept(pool)
     if spec.validation_of == "kept":
         pool = kept(pool)
-    held = _hold_out(labels, pool, spec.validation, prepared, spec.dataset, seed, whole_groups)
+    # where each class lies in one group, whole groups are drawn whatever their class
+    alike = whole_groups and datasets.get(spec.dataset).disjoint_classes
+    stratify = np.zeros_like(pool) if alike else labels[pool]
+    within = groups[pool] if whole_groups and groups is not None else None
+    try:
+        held = hold_out(stratify, spec.validation, stream(seed, "validation"), within)
+    except UserError as error:
+        raise UserError(f"{spec.dataset}: validation: {error}") from None
     validation, pool = pool[held], np.delete(pool, held)
     return validation, pool if spec.validation_of == "kept" else kept(pool)
-
-
-def _hold_out(
-    labels: np.ndarray,
-    pool: np.ndarray,
-    share: float,
-    prepared: Prepared,
-    dataset: str,
-    seed: int,
-    whole_groups: bool,
-) -> np.ndarray:
-    """Return the places in ``pool`` of the validation part, which is of whole groups or not."""
-    groups = prepared.group_train
-    if whole_groups and groups is None:
-        raise UserError(
-            f"{dataset} has whole_groups, but was prepared without groups: prepare it again with --force."
-        )
-    try:
-        within = groups[pool] if whole_groups and groups is not None else None
-        # where each class lies in one group, whole groups are drawn whatever their class
-        stratify = (
-            np.zeros_like(pool) if whole_groups and datasets.get(dataset).disjoint_classes else labels[pool]
-        )
-        return hold_out(stratify, share, stream(seed, "validation"), within)
-    except UserError as error:
-        raise UserError(f"{dataset}: validation: {error}") from None
 
 
 def _summary(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from fedbench import sealed_json
-from fedbench.data.files import checksum, read_json
+from fedbench.data.files import checksum, files_below, read_json
 from fedbench.errors import UserError, cannot_read
 from fedbench.files import Mark, mark
 
@@ -45,11 +46,7 @@ def sha256(path: Path) -> str:
 
 
 def reread(path: Path) -> str:
-    """Return the SHA-256 of a file, read now whatever a stamp says, and stamp it.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Return the SHA-256 of a file, read now whatever a stamp says, and stamp it; errors as in :func:`sha256`."""
     marked, sha = mark(path), checksum(path)
     if marked == mark(path):
         stamp(path, sha)
@@ -76,6 +73,30 @@ def noted(path: Path, state: object) -> str | None:
         if facts.get("mark") == state and isinstance(sha := facts.get("sha256"), str):
             return sha
     return None
+
+
+def folder_digest(folder: Path) -> str:
+    """Return a digest of all files of a folder. They are read for it once: a stamp beside the folder tells."""
+    listed = tuple(
+        (name, state.st_size, state.st_mtime_ns)
+        for name in sorted(files_below(folder), key=lambda name: name.split("/"))
+        if (folder / name).is_file() and (state := (folder / name).stat())
+    )
+    return _folder_digest(folder, listed)
+
+
+@functools.lru_cache(maxsize=16)
+def _folder_digest(folder: Path, listed: tuple[tuple[str, int, int], ...]) -> str:
+    listing = hashlib.sha256(repr([*listed]).encode()).hexdigest()
+    if sha := noted(folder, listing):
+        return sha
+    try:
+        content = [(name, checksum(folder / name)) for name, _, _ in listed]
+    except OSError as error:
+        raise UserError(f"{folder}: a picture cannot be read now ({error})") from None
+    sha = hashlib.sha256(repr(content).encode()).hexdigest()
+    note(folder, listing, sha)
+    return sha
 
 
 def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:

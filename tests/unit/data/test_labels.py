@@ -89,7 +89,7 @@ def test_no_imbalance_keeps_everything():
         (
             [0, 1],
             {"rule": "drop_positives", "imratio": 0.6},
-            r"needs 3 positives .* there are 2: the highest imratio here is 0\.5",
+            r"needs 3 samples of class 1 .* there are 2: the highest imratio here is 0\.5",
         ),
         ([0, 1, 2], {"rule": "drop_positives", "imratio": 0.1}, r"needs binary labels"),
         ([0, 1], {"rule": "drop_positives", "imratio": 0.1}, r"leaves no sample of class 1"),

@@ -114,21 +114,6 @@ def test_melanoma_tests_on_the_last_fifth_of_the_folds(lesions, tmp_path, packed
     )
 
 
-def test_melanoma_without_folds_splits_by_patient_and_label(lesions, tmp_path):
-    dataset, rows, files = lesions
-    put(tmp_path / "train.csv", "\n".join(row.rpartition(",")[0] for row in rows).encode())
-    for name, content in files.items():
-        put(tmp_path / "train" / name, content)
-    read = dataset.prepare(tmp_path)
-    shade = (read.x_test[:, 0].mean((1, 2)) / 6).round().astype(int)
-    assert len(shade) == 8 and read.y_test.sum() == 1
-    patients = set(shade // 2)
-    trained = set((read.x_train[:, 0].mean((1, 2)) / 6).round().astype(int) // 2)
-    assert not patients & trained
-    again = dataset.prepare(tmp_path)
-    np.testing.assert_array_equal(again.x_test, read.x_test)
-
-
 def test_melanoma_without_a_picture_or_a_column_says_which(lesions, tmp_path):
     dataset, rows, files = lesions
     del files["ISIC_0012.jpg"]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
-from fedbench.data.dataset import Arrays, Dataset, Status
+from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.download import Download
 from fedbench.data.files import read_npz
 from fedbench.errors import UserError
@@ -51,24 +51,10 @@ class Omniglot(Dataset):
         packed = folder / PACKED
         return [packed] if packed.is_file() else super().sources(folder)
 
-    def fetch(self, data_dir: Path, mirror: str | None) -> Path:
-        """Use the packed images where they lie, else get the archives."""
-        folder = self.raw_dir(data_dir)
-        places = [
-            folder,
-            *([Path(mirror).expanduser() / self.name, Path(mirror).expanduser()] if mirror else []),
-        ]
-        packed = next((place for place in places if (place / PACKED).is_file()), None)
-        return packed or super().fetch(data_dir, mirror)
-
-    def status(self, data_dir: Path, mirror: str | None = None) -> Status:
-        """Say where it stands; packed images in a mirror will do."""
-        status = super().status(data_dir, mirror)
-        place = None if mirror is None else Path(mirror).expanduser()
-        packed = place is not None and any((at / PACKED).is_file() for at in (place, place / self.name))
-        if packed and status.state == "downloadable":
-            return Status(self.name, "in mirror", str(mirror))
-        return status
+    def in_place(self, folder: Path, mirror: str | None) -> Path | None:
+        """Packed images are used where they lie."""
+        root = Path(mirror or folder).expanduser()
+        return next((at for at in (folder, root / self.name, root) if (at / PACKED).is_file()), None)
 
     def cure(self, folder: Path) -> str:
         """Name both forms."""
@@ -92,16 +78,11 @@ class Omniglot(Dataset):
             f"{name.partition('/')[2]} turned {90 * turn}" for name in names.tolist() for turn in range(TURNS)
         )
         note = f"28x28 by Lanczos, ink {self.ink}; a character's rotations by 90 degrees are classes"
+        group = np.repeat(character[part != TEST], TURNS)
         return Arrays(
-            x_train,
-            y_train,
-            x_test,
-            y_test,
-            np.repeat(character[part != TEST], TURNS),
-            held_train=held if held.any() else None,
-            classes=classes,
+            x_train, y_train, x_test, y_test, group, held_train=held if held.any() else None, classes=classes,
             notes=(note,),
-        )
+        )  # fmt: skip
 
     ink: ClassVar[str] = "black on white"
 

@@ -120,13 +120,12 @@ class ImageNet(PictureSet):
 class Melanoma(PictureSet):
     """The 256x256 JPEG edition: ``train.csv`` and the pictures, in one zip or unpacked.
 
-    Duplicates (``tfrecord == -1``) are dropped. The test part is the last fifth of the patient-stratified
-    folds in the column ``tfrecord`` (LibAUC's rule), or, without that column, one fifth of the patients
-    stratified by label. Stored at 224x224, the input that the paper's DenseNet121 is made for; the prepared
-    arrays take 5 GB.
+    Duplicates (``tfrecord == -1``) are dropped. The test part is the last fifth of the patient-stratified folds in the
+    column ``tfrecord`` (LibAUC's rule). Stored at 224x224, the input that the paper's DenseNet121 is made for; the
+    prepared arrays take 5 GB.
 
     Attributes:
-        test_share: the share of the folds, or of the samples, that is the test part.
+        test_share: the share of the folds that is the test part.
     """
 
     test_share: float = 0.2
@@ -146,28 +145,16 @@ class Melanoma(PictureSet):
         unpacked = source.name == "train.csv"
         pictures = Pictures(raw_dir / "train" if unpacked else source)
         table = _table(source.read_bytes() if unpacked else pictures.read("train.csv"), source)
-        test, note = self._test_part(table)
+        folds = np.sort(table["tfrecord"].unique())
+        last = folds[len(folds) - max(1, round(self.test_share * len(folds))) :]
+        test = table["tfrecord"].isin(last).to_numpy()
         names = table["image_name"] + ".jpg"
         pictures.check(names.tolist(), source)
         x_train, x_test = (pictures.load(names[part].tolist(), self.form) for part in (~test, test))
         labels = table["target"].to_numpy(np.int64)
         patients = table["patient_id"].factorize()[0].astype(np.int64)
-        note += f"; resized to {self.resized}"
+        note = f"test part: tfrecord folds {last.min()} to {last.max()}; resized to {self.resized}"
         return Arrays(x_train, labels[~test], x_test, labels[test], patients[~test], notes=(note,))
-
-    def _test_part(self, table: pd.DataFrame) -> tuple[np.ndarray, str]:
-        """Mark the samples of the test part, and say by which rule."""
-        if "tfrecord" in table:
-            folds = np.sort(table["tfrecord"].unique())
-            last = folds[len(folds) - max(1, round(self.test_share * len(folds))) :]
-            note = f"test part: tfrecord folds {last.min()} to {last.max()}"
-            return table["tfrecord"].isin(last).to_numpy(), note
-        from sklearn.model_selection import StratifiedGroupKFold
-
-        folds = StratifiedGroupKFold(round(1 / self.test_share), shuffle=True, random_state=0)
-        _, chosen = next(iter(folds.split(table, table["target"], table["patient_id"])))
-        note = "test part: patients drawn, stratified by label (no tfrecord)"
-        return np.isin(np.arange(len(table)), chosen), note
 
 
 def _table(content: bytes, source: Path) -> pd.DataFrame:
@@ -176,9 +163,9 @@ def _table(content: bytes, source: Path) -> pd.DataFrame:
         table = pd.read_csv(io.BytesIO(content))
     except ValueError as error:
         raise UserError(f"{source}: train.csv is not a table ({error}).") from None
-    if lacking := {"image_name", "patient_id", "target"} - set(table.columns):
+    if lacking := {"image_name", "patient_id", "target", "tfrecord"} - set(table.columns):
         raise UserError(f"{source}: train.csv has no column {', '.join(sorted(lacking))}.")
-    return table[table["tfrecord"] != -1].reset_index(drop=True) if "tfrecord" in table else table
+    return table[table["tfrecord"] != -1].reset_index(drop=True)
 
 
 DATASETS = (

@@ -29,53 +29,51 @@ def torchvision_class(name: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdxSet(Dataset):
-    """MNIST and its relatives: four gzipped IDX files.
+class TorchvisionSet(Dataset):
+    """A set that torchvision reads once its files are there.
 
     Attributes:
         known_as: torchvision's name of it, in the folders of its files too; the title is free to change.
-        unpacked: the MD5 of each file without gzip, which torchvision does not list and a mirror may hold.
     """
 
     known_as: str = field(repr=False)
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """Read both parts: images ``[n, C, H, W]`` uint8."""
+        known = torchvision_class(self.known_as)
+        # the constructor verifies every checksum again before it unpickles
+        return self._arrays(*(known(raw_dir, train=part) for part in (True, False)))
+
+    def _arrays(self, train: Any, test: Any) -> Arrays:
+        x_train, x_test = (np.asarray(part.data).reshape(-1, *self.shape) for part in (train, test))
+        return Arrays(x_train, np.asarray(train.targets), x_test, np.asarray(test.targets))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdxSet(TorchvisionSet):
+    """MNIST and its relatives: four gzipped IDX files.
+
+    Attributes:
+        unpacked: the MD5 of each file without gzip, which torchvision does not list and a mirror may hold.
+    """
+
     unpacked: Mapping[str, str] = field(default_factory=dict)
 
     def downloads(self) -> tuple[Download, ...]:
         """One gzip file each for images and labels, train and test."""
-        known = torchvision_class(self.known_as)
-        folder = f"{self.known_as}/raw"
-        items = []
+        known, items = torchvision_class(self.known_as), []
         for file, md5 in known.resources:
-            name = file.removesuffix(".gz")
+            path = f"{self.known_as}/raw/{file}"
             urls = tuple(f"{address}{file}" for address in known.mirrors)
-            items.append(
-                Download(
-                    f"{folder}/{file}", urls, md5, (RawFile(f"{folder}/{name}", self.unpacked.get(name)),)
-                )
-            )
+            name = file.removesuffix(".gz")
+            unpacked = RawFile(path.removesuffix(".gz"), self.unpacked.get(name))
+            items.append(Download(path, urls, md5, (unpacked,)))
         return tuple(items)
-
-    def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the IDX files: grey images as ``[n, 1, 28, 28]`` uint8."""
-        known = torchvision_class(self.known_as)
-        train, test = (known(raw_dir, train=part) for part in (True, False))
-        return Arrays(
-            x_train=train.data.numpy()[:, None],
-            y_train=train.targets.numpy(),
-            x_test=test.data.numpy()[:, None],
-            y_test=test.targets.numpy(),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class CifarSet(Dataset):
-    """CIFAR-10 and CIFAR-100: pickles, which are opened only after their checksum agreed.
-
-    Attributes:
-        known_as: torchvision's name of it; the title is free to change.
-    """
-
-    known_as: str = field(repr=False)
+class CifarSet(TorchvisionSet):
+    """CIFAR-10 and CIFAR-100, whose fine labels are read: pickles, opened only after their checksum agreed."""
 
     def downloads(self) -> tuple[Download, ...]:
         """One archive with a pickle for each batch."""
@@ -84,17 +82,10 @@ class CifarSet(Dataset):
         files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in listed)
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
 
-    def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the batches: ``[n, 3, 32, 32]`` uint8; the fine labels of CIFAR-100."""
-        known = torchvision_class(self.known_as)
-        # the constructor verifies every checksum again before it unpickles
-        train, test = (known(raw_dir, train=part) for part in (True, False))
-        return Arrays(
-            x_train=train.data.transpose(0, 3, 1, 2),
-            y_train=np.asarray(train.targets),
-            x_test=test.data.transpose(0, 3, 1, 2),
-            y_test=np.asarray(test.targets),
-        )
+    def _arrays(self, train: Any, test: Any) -> Arrays:
+        for part in (train, test):
+            part.data = part.data.transpose(0, 3, 1, 2)
+        return super()._arrays(train, test)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +105,7 @@ class Stl10(Dataset):
         # without the unlabelled images in its list, torchvision's reader does not insist on them
         labelled = type("Labelled", (known,), {"train_list": known.train_list[:2]})
         train, test = (labelled(raw_dir, split=split) for split in ("train", "test"))
-        return Arrays(
-            x_train=train.data,
-            y_train=train.labels.astype(np.int64),
-            x_test=test.data,
-            y_test=test.labels.astype(np.int64),
-        )
+        return Arrays(train.data, train.labels.astype(np.int64), test.data, test.labels.astype(np.int64))
 
 
 CIFAR100 = """
@@ -131,6 +117,9 @@ pear pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ra
 seal shark shrew skunk skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank
 telephone television tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
 """
+FASHION = (
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
 DATASETS = (
     Stl10(
         name="stl10",
@@ -162,18 +151,7 @@ DATASETS = (
         about="FashionMNIST: 60 000 + 10 000 pictures of clothes, 28x28 grey (Xiao, Rasul, Vollgraf 2017).",
         title="FashionMNIST",
         known_as="FashionMNIST",
-        classes=(
-            "T-shirt/top",
-            "Trouser",
-            "Pullover",
-            "Dress",
-            "Coat",
-            "Sandal",
-            "Shirt",
-            "Sneaker",
-            "Bag",
-            "Ankle boot",
-        ),
+        classes=FASHION,
         shape=(1, 28, 28),
         licence="MIT",
         source="https://github.com/zalandoresearch/fashion-mnist",
