@@ -31,6 +31,8 @@ from fedbench.study.configuration import load_paper
         ("floats_up", "lower", "numbers sent to the server", 0.0),
         ("seconds", "lower", "training time", 0.0),
         ("rounds_to", "lower", "rounds to the target", 0.0),
+        ("test_auc@Basel", "higher", "test AUC, Basel", 0.005),
+        ("worst_site_test_auc", "higher", "worst site's test AUC", 0.005),
     ],
 )
 def test_the_table_says_which_way_is_better(name: str, better: str, label: str, matters: float) -> None:
@@ -54,6 +56,7 @@ def test_an_unknown_name_is_refused_but_has_a_label() -> None:
     with pytest.raises(UserError, match=r"unknown metric 'test_accuracies'\. Did you mean 'test_accuracy'"):
         measure("test_accuracies")
     assert metric_table.find("auc") is None, "a metric of a part needs the part"
+    assert metric_table.find("nothing@Basel") is None and metric_table.sign("site_std_test_auc") == -1
     assert metric_table.label("some_thing") == "some thing"
 
 

@@ -245,8 +245,3 @@ def test_inputs_are_the_same_bits_whether_they_are_kept_ready_or_not(
     for step in range(4):
         ready, made = (first.work([0, 1], 1, "batches").batch(step).inputs for first in (kept, fresh))
         assert torch.equal(ready, made) and ready.dtype == torch.float32
-
-
-def test_stored_floats_that_need_nothing_are_not_copied() -> None:
-    data = client_data()
-    assert data._ready is data.inputs

@@ -11,7 +11,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 from world import points
 
-from fedbench import metric_table, tasks
+from fedbench import tasks
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine.evaluator import MOST_DEVICES, Evaluator
 from fedbench.net import Net
@@ -89,12 +89,3 @@ def test_a_site_with_one_class_has_no_auc_and_is_in_no_worst() -> None:
 def test_nothing_is_measured_by_site_where_nobody_knows_it_or_a_client_is_asked() -> None:
     assert {*measured(points())[0]} == {"test_auc", "test_ap"}
     assert {*measured(sited(np.arange(40) % 3), ("test",))[0]} == {"test_auc", "test_ap"}
-
-
-def test_the_names_have_labels_and_directions() -> None:
-    assert metric_table.label("test_auc@Basel") == "test AUC, Basel"
-    assert (
-        metric_table.label("worst_site_test_auc") == "worst site's test AUC"
-        and metric_table.sign("test_auc@Basel") == 1
-    )
-    assert metric_table.sign("site_std_test_auc") == -1 and metric_table.find("nothing@Basel") is None

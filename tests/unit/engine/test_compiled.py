@@ -20,7 +20,6 @@ from fedbench.engine import compiled, pooling
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
-from fedbench.errors import UserError
 from fedbench.models import mlp
 from fedbench.problem import Batch
 from fedbench.task import Conditional
@@ -153,13 +152,6 @@ def test_batches_that_hide_their_tensors_are_not_traced(caplog: pytest.LogCaptur
     assert not compiled.Compiled(method, [[SimpleNamespace(inputs=torch.zeros(2))]]).used
     assert "SimpleNamespace" in caplog.text
     assert compiled.Compiled(method, [[(torch.zeros(2), 3)]]).used
-
-
-def test_a_missing_compiler_is_one_line_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(UserError, match=r"compiler .* is not found: install it .* or set compile: false"):
-        compiled.check_compiler(True, "cpu")
 
 
 def test_a_folder_that_the_user_chose_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,34 +49,6 @@ NESTED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 """Of each task with nested draws: data, options and a network."""
 
 
-def on_meta(method: str, chunk: int | None, **train: Any) -> Simulation:
-    """Set a run up, then move its state and its clients' data."""
-    simulation = Simulation(spec(method, clients=4, **train), images(SIZES), CPU, Execution(chunk=chunk))
-    data, state = simulation.data, simulation.state
-    counts = torch.empty(4, data.n_classes, dtype=torch.int64, device=META)  # counting needs values
-    simulation.problem.class_counts = lambda: counts
-    data.device = META
-    for name in ("inputs", "labels"):
-        setattr(data, name, getattr(data, name).to(META))
-    data.__dict__.pop("_ready", None)  # made of them
-    state.server, state.own = moved_state(state.server), moved_state(state.own)
-    return simulation
-
-
-@pytest.mark.parametrize("chunk", [1, None])
-@pytest.mark.parametrize("method", METHODS)
-def test_clients_stay_on_their_device(
-    method: str, chunk: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """From the first draw to the end of a round; what is counted is left out, it has no value here."""
-    monkeypatch.setattr(Recorder, "trained", lambda *counted: None)
-    monkeypatch.setattr(torch.Tensor, "tolist", lambda tensor: [0] * tensor.numel())
-    for train in ({}, {"period": None, "local_epochs": 1, "weight_decay": 0.1, "clip_norm": 1.0}):
-        simulation = on_meta(method, chunk, **train)
-        result = simulation.loop._train_chunk(simulation.state, [1] if chunk == 1 else [0, 1, 2, 3])
-        assert {tensor.device.type for tensor in result.values()} == {"meta"}
-
-
 class Moved:
     """A round's batches, drawn where labels have values and handed on without."""
 
@@ -95,52 +67,64 @@ class Moved:
 def moved(part: Any) -> Any:
     if isinstance(part, torch.Tensor):
         return part.to(META)
+    if isinstance(part, dict):
+        return {name: moved(each) for name, each in part.items()}
     return type(part)(*map(moved, part)) if isinstance(part, tuple) else part
 
 
-@pytest.mark.parametrize("chunk", [1, None])
-@pytest.mark.parametrize("task", NESTED)
-@pytest.mark.parametrize("method", CONDITIONAL)
-def test_nested_draws_stay_on_their_device(
-    method: str, task: str, chunk: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same for methods on nested draws, of every task that has them."""
-    monkeypatch.setattr(Recorder, "trained", lambda *counted: None)
-    arrays, options, network = NESTED[task]
-    described = {"name": task, "options": options}
-    run = testing.simulation(
-        method,
-        CONDITIONAL[method],
-        arrays(),
-        Execution(chunk=chunk),
-        network,
-        described,
-        weight_decay=0.1,
-        batch_size=4,
-    )
-    local, result = copy.copy(run.data), type(run.problem.task)
+def on_meta(
+    method: str, task: str | None, chunk: int | None, monkeypatch: pytest.MonkeyPatch, **train: Any
+) -> Simulation:
+    """Set a run up, then move its state and its clients' data; what is counted is left out, it has no value here."""
+    how = Execution(chunk=chunk)
+    if task is None:
+        run = Simulation(spec(method, clients=4, **train), images(SIZES), CPU, how)
+    else:
+        arrays, options, network = NESTED[task]
+        described = {"name": task, "options": options}
+        params = CONDITIONAL[method]
+        run = testing.simulation(method, params, arrays(), how, network, described, batch_size=4, **train)
+    data, local, kind = run.data, copy.copy(run.data), type(run.problem.task)
+    counts = torch.empty(len(data.sizes), data.n_classes, dtype=torch.int64, device=META)
+    run.problem.class_counts = lambda: counts
     for name in ("rounds", "first"):
-        draw = getattr(result, name)
+        draw = getattr(kind, name)
         monkeypatch.setattr(
-            result, name, lambda self, data, *rest, d=draw: Moved(d(self, local, *rest)), raising=False
+            kind, name, lambda self, _, *rest, d=draw: Moved(d(self, local, *rest)), raising=False
         )
-    run.data.device = META
-    run.state.server = moved_state(run.state.server)
-    run.state.own = moved_state(run.state.own)
-    kept = run.loop._train_chunk(run.state, [1] if chunk == 1 else [0, 1])
-    assert {tensor.device.type for tensor in kept.values()} == {"meta"}
+    data.device, data.inputs, data.labels = META, moved(data.inputs), moved(data.labels)
+    run.state.server, run.state.own = moved(run.state.server), moved(run.state.own)
+    monkeypatch.setattr(Recorder, "trained", lambda *counted: None)
+    return run
 
 
-def moved_state(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: tensor.to(META) for name, tensor in state.items()}
+@pytest.mark.parametrize("chunk", [1, None])
+@pytest.mark.parametrize(
+    ("method", "task"),
+    [*((method, None) for method in METHODS), *((method, task) for method in CONDITIONAL for task in NESTED)],
+)
+def test_clients_stay_on_their_device(
+    method: str, task: str | None, chunk: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first draw to the end of a round; with nested draws, of every task that has them."""
+    ways = [{"weight_decay": 0.1}]
+    if task is None:
+        ways = [{}, {"period": None, "local_epochs": 1, "weight_decay": 0.1, "clip_norm": 1.0}]
+    for train in ways:
+        with monkeypatch.context() as patch:
+            run = on_meta(method, task, chunk, patch, **train)
+            patch.setattr(torch.Tensor, "tolist", lambda tensor: [0] * tensor.numel())
+            clients = [*range(len(run.data.sizes))]
+            result = run.loop._train_chunk(run.state, [1] if chunk == 1 else clients)
+            assert {tensor.device.type for tensor in result.values()} == {"meta"}
 
 
-def test_an_operation_on_two_devices_fails_here() -> None:
+def test_an_operation_on_two_devices_fails_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the test above relies on."""
-    simulation = on_meta("fedavg", 1)
-    simulation.state.server["x"] = torch.zeros(simulation.problem.net.d)
+    run = on_meta("fedavg", None, 1, monkeypatch)
+    run.state.server["x"] = torch.zeros(run.problem.net.d)
     with pytest.raises(RuntimeError, match="device"):
-        simulation.loop._train_chunk(simulation.state, [1])
+        run.loop._train_chunk(run.state, [1])
 
 
 NETWORKS: dict[str, dict[str, Any]] = {

@@ -93,11 +93,3 @@ def test_a_step_of_ones_own_may_compare_old_and_new(monkeypatch: Any) -> None:
     monkeypatch.setattr(fedavg, "Method", Comparing)
     Simulation(spec("fedavg"), images((24, 24, 24)), CPU).train_round()
     assert len(moved) == 12 and min(moved) > 0
-
-
-def test_clients_that_stand_still_keep_their_parameters() -> None:
-    """With local epochs a stacked client that has finished waits; overwriting would move it on."""
-    run = spec("fedavg", rounds=2, period=None, local_epochs=1)
-    stacked, _ = simulate(run, images((6, 24, 31)), chunk=None)
-    single, _ = simulate(run, images((6, 24, 31)), chunk=1)
-    torch.testing.assert_close(stacked.server["x"], single.server["x"], rtol=1e-5, atol=1e-6)

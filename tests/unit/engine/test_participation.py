@@ -49,12 +49,8 @@ def test_more_participants_than_clients_is_an_error() -> None:
 
 def test_streams_differ_in_every_coordinate_and_repeat() -> None:
     names = [(0, "a", 0, 0), (1, "a", 0, 0), (0, "b", 0, 0), (0, "a", 1, 0), (0, "a", 0, 1), (0, "a", 1, 1)]
-
-    def draw() -> list[tuple[int, ...]]:
-        return [tuple(stream(seed, what, *ids).integers(2**60, size=2)) for seed, what, *ids in names]
-
-    assert len(set(draw())) == len(names)
-    assert draw() == draw()
+    first, again = ([stream(seed, *of).integers(2**60) for seed, *of in names] for _ in range(2))
+    assert len({*first}) == len(names) and first == again
 
 
 class TestCyclic:

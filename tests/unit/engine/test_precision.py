@@ -8,9 +8,6 @@ import pytest
 import torch
 from world import images, simulate, spec
 
-from fedbench.errors import UserError
-from fedbench.train.training import own_device
-
 NETWORKS = {"mlp": ("mlp", {"hidden": [5]}), "norm": ("resnet20", {"blocks": 1})}
 
 
@@ -39,9 +36,3 @@ def test_bf16_rounds_training_and_no_evaluation(network: str, chunk: int | None,
     assert y.dtype == torch.float32 and not torch.equal(x, y)
     moved = (x - begun).norm()
     assert 0 < (x - y).norm() < 0.5 * moved
-
-
-def test_tf32_is_refused_where_there_is_none() -> None:
-    with pytest.raises(UserError, match="tf32 needs a GPU"):
-        own_device("cpu", "tf32")
-    assert own_device("cpu", "bf16").type == "cpu"

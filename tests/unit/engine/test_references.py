@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from world import CPU, METHODS, images, saved, spec
 from world import points as doubles
 
@@ -86,11 +85,9 @@ def test_each_client_trains_by_itself_and_is_measured_on_its_sites_patients() ->
 
 
 def test_statistics_are_not_sent_and_samples_that_are_only_scored_count() -> None:
-    run, arrays = spec(network="resnet20", options={"blocks": 1}), images(SIZES, side=8)
     for reference in (None, "local", "pooled"):
-        train = run.train.model_copy(update={"reference": reference})
-        metrics = outcome_of(run.model_copy(update={"train": train}), arrays).metrics
-        assert (metrics["floats_buffers"] > 0) == (reference is None)
+        run = spec(network="resnet20", options={"blocks": 1}, reference=reference)
+        assert (outcome_of(run, images(SIZES, side=8)).metrics["floats_buffers"] > 0) == (reference is None)
     stages = {"rounds": None, "iterations": 20, "decay_at": [0.5]}
     scored = [outcome_of(spec("coda", reference=how, **stages), points()) for how in (None, "local")]
     ours, theirs = (outcome.metrics["samples_forward"] for outcome in scored)
@@ -111,13 +108,11 @@ def test_it_starts_from_the_weights_that_are_given(reference: str) -> None:
     assert outcome == expected
 
 
-def test_times_are_those_of_all_clients() -> None:
-    run = Alone(spec(reference="local"), points(), CPU)
-    run._outcomes = {
-        client: Outcome("finished", "", [{"test_auc": 0.5}], [], {"test_auc": 0.5}, 3.0, [1.0], [2.0])
-        for client in range(3)
-    }
-    outcome = run._together()
+def test_times_are_those_of_all_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"test_auc": 0.5}
+    of_client = Outcome("finished", "", [row], [], row, 3.0, [1.0], [2.0])
+    monkeypatch.setattr(Simulation, "run", lambda self: of_client)
+    outcome = outcome_of(spec(reference="local"), points())
     assert (outcome.seconds, outcome.evaluation_seconds, outcome.curve_seconds) == (9, [3], [6])
 
 
@@ -207,63 +202,44 @@ def test_it_is_as_long_as_the_federated_run(reference: str, train: dict[str, Any
     assert [row["round"] for row in ours.curve] == [row["round"] for row in federated.curve]
 
 
-def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_to_the_same_bytes_and_counts_whole_clients_as_done(tmp_path: Path) -> None:
+    """The checkpoint of a client may be lost: what it ended with is in that of the run."""
     run, arrays = spec(reference="local"), sited(points())
-    unbroken, seen = outcome_of(run, arrays), list[int]()
+    unbroken, seen, begun, dies = outcome_of(run, arrays), list[int](), list[int](), [2, 8]
 
     def die(progress: Progress) -> None:
         assert progress.rounds == 15
         seen.append(progress.round)
-        if progress.round in (2, 8) and seen.count(progress.round) == 1:
+        begun.append(progress.begun_at)
+        if dies and progress.round == dies[0]:
+            dies.pop(0)
             raise KeyboardInterrupt
 
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             outcome_of(run, arrays, saved(tmp_path / "checkpoint.pt", die))
-    outcome = outcome_of(run, arrays, saved(tmp_path / "checkpoint.pt", die))
-    assert repr((outcome.curve, outcome.metrics)) == repr((unbroken.curve, unbroken.metrics))
-    assert seen.count(1) == 1 and seen.count(7) == 1 and seen[-1] == 15, (
-        "what was trained is not trained again"
-    )
-
-
-def test_of_a_stopped_run_whole_clients_are_kept_and_counted_as_done(tmp_path: Path) -> None:
-    """The checkpoint of a client may be minutes old, or lost: what it ended with is in that of the run."""
-    seen, begun = list[int](), set[int]()
-
-    def die(progress: Progress) -> None:
-        seen.append(progress.round)
-        begun.add(progress.begun_at)
-        if seen == [*range(1, 9)]:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        outcome_of(spec(reference="local"), points(), saved(tmp_path / "checkpoint.pt", die))
     for path in tmp_path.glob("client*"):
         path.unlink()
-    outcome_of(spec(reference="local"), points(), saved(tmp_path / "checkpoint.pt", die))
-    assert seen[8:] == [*range(6, 16)] and begun == {0, 5}
+    outcome = outcome_of(run, arrays, saved(tmp_path / "checkpoint.pt", die))
+    assert repr((outcome.curve, outcome.metrics)) == repr((unbroken.curve, unbroken.metrics))
+    assert seen == [1, 2, *range(2, 9), *range(6, 16)], "what was trained is not trained again"
+    assert begun[-1] == 5
 
 
 def test_kept_scores_are_those_of_the_models_of_their_sites(tmp_path: Path) -> None:
     """Client 0 has one class, so no model; a stop after the first that trains loses none of its scores."""
     arrays = sited(dataclasses.replace(points(), validation=np.arange(0, 77, 10)))
     arrays.y_train[arrays.clients[0]] = 0
-    how = Execution(keep=True)
+    run, how = spec(reference="local"), Execution(keep=True)
 
     def die(progress: Progress) -> None:
         if progress.round == 7:
             raise KeyboardInterrupt
 
+    path = tmp_path / "checkpoint.pt"
     with pytest.raises(KeyboardInterrupt):
-        outcome_of(
-            spec(reference="local"),
-            arrays,
-            dataclasses.replace(saved(tmp_path / "checkpoint.pt", die), keep=True),
-        )
-    outcome = outcome_of(
-        spec(reference="local"), arrays, dataclasses.replace(saved(tmp_path / "checkpoint.pt"), keep=True)
-    )
+        outcome_of(run, arrays, dataclasses.replace(saved(path, die), keep=True))
+    outcome = outcome_of(run, arrays, dataclasses.replace(saved(path), keep=True))
     assert outcome.predictions is not None and outcome.model is None
     assert arrays.site_test is not None and arrays.site_train is not None
     sites = {"test": arrays.site_test, "val": arrays.site_train[arrays.validation]}
@@ -273,14 +249,13 @@ def test_kept_scores_are_those_of_the_models_of_their_sites(tmp_path: Path) -> N
         assert single is not None
         for part, (labels, scores) in outcome.predictions.items():
             at = sites[part] == client
-            assert (
-                at.any() and (scores[at] == single[part][1][at]).all() and (labels == single[part][0]).all()
-            )
+            assert at.any() and (scores[at] == single[part][1][at]).all()
+            assert (labels == single[part][0]).all()
     assert all(np.isnan(outcome.predictions[part][1][sites[part] == 0]).all() for part in sites)
-    plain_outcome = outcome_of(spec(reference="local"), arrays)
+    plain_outcome = outcome_of(run, arrays)
     assert plain_outcome.predictions is None and repr(plain_outcome.metrics) == repr(outcome.metrics)
     shared = sited(points(), np.zeros(len(arrays.y_train), dtype=np.int64))
-    assert outcome_of(spec(reference="local"), shared, how).predictions is None, "three models for site A"
+    assert outcome_of(run, shared, how).predictions is None, "three models for site A"
 
 
 def test_one_client_that_diverges_is_a_run_that_does() -> None:
@@ -289,16 +264,6 @@ def test_one_client_that_diverges_is_a_run_that_does() -> None:
 
 
 def test_what_has_no_reference_is_refused() -> None:
-    noise = {"std": 0.1}
-    for train, says in (
-        ({"reference": "local", "noise": noise}, "noise"),
-        ({"reference": "local", "keep_model": True}, "keep_model"),
-        ({"reference": "pooled", "period": None, "local_epochs": 1,
-          "participation": {"rule": "random", "clients": 2}}, "local_epochs"),
-        ({"reference": "alone"}, "local"),
-    ):  # fmt: skip
-        with pytest.raises(ValidationError, match=says):
-            spec(**train)
     task = TaskSpec(name="more_positives", options={"positives": 2})
     run = spec(reference="pooled").model_copy(update={"task": task})
     with pytest.raises(UserError, match="pooled: task 'more_positives'"):

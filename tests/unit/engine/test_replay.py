@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 from world import METHODS, images, simulate, spec, tiny_norm
 
-from fedbench.engine import compiled, replay
+from fedbench.engine import replay
 from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
-from fedbench.errors import UserError
 from fedbench.models import mlp
 
 COUNTING = ("fedlc", "local_sgdm_cw")
@@ -93,12 +92,6 @@ def test_what_cannot_be_recorded_is_computed_as_it_is(
     assert outcome.status == "finished" and not quick.loop.compiled
     assert torch.equal(quick.server["x"], plain.server["x"])
     assert caplog.text.count("during CUDA graph capture") == 1 and "how to debug" not in caplog.text
-
-
-def test_a_processor_has_no_graphs() -> None:
-    with pytest.raises(UserError, match=r"compile: graph needs a GPU: set device: cuda, or compile: true"):
-        compiled.check_compiler("graph", "cpu")
-    compiled.check_compiler("graph", "auto")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

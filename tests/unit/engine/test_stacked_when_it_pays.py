@@ -37,16 +37,12 @@ def test_small_plain_networks_are_stacked_on_a_cpu_and_others_are_not() -> None:
     assert d <= TINY and tiny is None
 
 
-def test_clients_of_unequal_work_and_compiled_steps_are_not_stacked() -> None:
-    assert chunk(options={"hidden": [64, 64]}, period=None, local_epochs=1)[0] == 1
-    assert chunk(options={"hidden": [64, 64]}, compiling=True)[0] == 1
-
-
 @pytest.mark.parametrize("batch", [{}, {"batch_size": None, "batches_per_epoch": 5}], ids=["size", "number"])
-def test_clients_with_about_as_many_samples_are_stacked(batch: dict[str, Any]) -> None:
-    epochs = {"period": None, "local_epochs": 5, **batch}
-    assert chunk(options={"hidden": [64, 64]}, sizes=(40, 41, 44), **epochs)[0] > 100
-    assert chunk(options={"hidden": [64, 64]}, sizes=(20, 40, 90), **epochs)[0] == 1
+def test_clients_of_unequal_work_and_compiled_steps_are_not_stacked(batch: dict[str, Any]) -> None:
+    epochs = {"options": {"hidden": [64, 64]}, "period": None, "local_epochs": 5, **batch}
+    assert chunk(sizes=(40, 41, 44), **epochs)[0] > 100
+    assert chunk(sizes=(20, 40, 90), **epochs)[0] == 1
+    assert chunk(options={"hidden": [64, 64]}, compiling=True)[0] == 1
 
 
 @pytest.mark.parametrize("method", ["fedavg", "coda_plus", "local_scgdam"])

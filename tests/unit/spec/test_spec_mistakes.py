@@ -12,6 +12,9 @@ from fedbench.errors import UserError
 from fedbench.spec import RunSpec, TrainSpec, validated
 from fedbench.study.claims import Comparison
 
+TRAIN: dict[str, Any] = BASE["train"]
+POOLED = TRAIN | {"reference": "pooled"}
+
 
 @pytest.mark.parametrize(
     ("place", "value", "says"),
@@ -48,6 +51,14 @@ from fedbench.study.claims import Comparison
         ("train.stage_every", 8, "stage_every and stage_factor go together"),
         ("train.stages", {"first": 2, "factor": 0.5}, "at most one of decay_at, stage_every, stages"),
         ("train.select", "test_auc", "train.select: String should match pattern '^val_.'"),
+        ("train", TRAIN | {"reference": "local", "noise": {"std": 0.1}}, "noise"),
+        ("train", TRAIN | {"reference": "local", "keep_model": True}, "keep_model"),
+        (
+            "train",
+            POOLED | {"period": None, "local_epochs": 1, "rounds": 2, "iterations": None},
+            "local_epochs",
+        ),
+        ("train.reference", "alone", "train.reference: Input should be"),
         ("start", {}, "give either run, or weights with sha256"),
         ("start", {"weights": "a.pt"}, "give either run, or weights with sha256"),
         ("start", {"run": BASE}, "keeps no model: give it train.keep_model: true"),
