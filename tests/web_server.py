@@ -1,4 +1,4 @@
-"""A web server on this machine that serves ranges of files, and misbehaves on request."""
+"""A web server on this machine that misbehaves on request."""
 
 from __future__ import annotations
 
@@ -14,43 +14,35 @@ class _Quiet(ThreadingHTTPServer):
 
 
 class Server:
-    """Serves ``files`` (path -> bytes) with ranges, unless ``ranges`` is false.
+    """Serves ``files`` (path -> bytes).
 
     Attributes:
         script: what to do wrong, one entry per request: a status code to answer, a number of bytes (negative) after
             which to hang up, or 0 for nothing.
         stalls: after how many bytes to fall silent, one entry per request.
-        requests: the path and the ``Range`` header of each request that came.
+        requests: the path of each request that came.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.script: list[int] = []
         self.stalls: list[int] = []
-        self.ranges = True
-        self.requests: list[tuple[str, str | None]] = []
+        self.requests: list[str] = []
         self._closing = threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                wanted = self.headers["Range"]
-                outer.requests.append((self.path, wanted))
+                outer.requests.append(self.path)
                 fault = outer.script.pop(0) if outer.script else 0
                 content = outer.files.get(self.path)
                 if fault > 0 or content is None:
                     self.send_error(fault if fault > 0 else 404)
                     return
-                start = start_of(wanted) if outer.ranges else 0
-                if start >= len(content) > 0:
-                    self.send_error(416)
-                    return
-                self.send_response(206 if start else 200)
-                if start:
-                    self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-                self.send_header("Content-Length", str(len(content) - start))
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                rest = content[start : start - fault] if fault else content[start:]
+                rest = content[:-fault] if fault else content
                 if outer.stalls:
                     self.wfile.write(rest[: (at := outer.stalls.pop(0))])
                     self.wfile.flush()
@@ -71,8 +63,3 @@ class Server:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-
-def start_of(wanted: str | None) -> int:
-    """The first byte that a ``Range`` header asks for."""
-    return int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0

@@ -1,41 +1,35 @@
 """Get raw files: what lies there already, then the mirror, then the official address.
 
-Downloads go to ``<file>.part``, are resumed and retried, and take their name only when complete and their
-checksum agrees. A file with a wrong checksum is moved to ``<file>.corrupt`` and never used.
+Downloads are pooch's: a file takes its name when it is complete and its checksum agrees. One with a wrong checksum is
+never used.
 """
 
 from __future__ import annotations
 
 import functools
 import gzip
-import logging
 import shutil
+import sys
 import tarfile
-import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import quote, unquote
-from urllib.request import Request, urlopen
-
-from tqdm import tqdm
+from urllib.request import urlopen
 
 from fedbench.data.files import checksum
-from fedbench.errors import UserError, WriteError, cannot_write, is_write_error
+from fedbench.errors import UserError, cannot_write, is_write_error, shortened
 from fedbench.files import atomic
 
-log = logging.getLogger(__name__)
-
-ATTEMPTS = 4
 LOCAL = "file://"
 """How the address of a file in a folder begins."""
-_TIMEOUT = 30.0  # seconds without a byte
-_CHUNK = 1 << 16  # what dies with the process is no more than this
+RETRIES = 3
+"""How often the last address is tried again."""
+READABLE = 0o644
+"""Raw files are for all who share the folder; pooch leaves them to their owner."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +78,14 @@ def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cu
     tried: list[str] = []
     bases = _bases(mirror, dataset, item)
     for base in bases:
-        if all(_get(f"{base}/{quote(file.path)}", folder / file.path, file.md5, tried) for file in missing):
+        if all(fetch(f"{base}/{quote(file.path)}", folder / file.path, file.md5, tried) for file in missing):
             return
     target = folder / item.path
     sources = [*(f"{base}/{quote(item.path)}" for base in bases if item.unpacks), *item.urls]
     present = item.unpacks and usable(target, item.md5)
-    if not present and not any(_get(source, target, item.md5, tried) for source in sources):
+    if not present and not any(
+        fetch(source, target, item.md5, tried, RETRIES * (source == sources[-1])) for source in sources
+    ):
         reasons = "; ".join(tried) or "it has no public address"
         raise UserError(f"dataset {dataset!r} needs {target}, which could not be obtained: {reasons}. {cure}")
     if item.unpacks:
@@ -112,106 +108,40 @@ def available(item: Download, mirror: str | None, dataset: str) -> bool:
 
 
 def usable(path: Path, md5: str | None) -> bool:
-    """Say whether ``path`` exists with this checksum; a corrupt file is named in the log and moved aside."""
-    if not path.is_file():
-        return False
-    actual = checksum(path, "md5") if md5 else None
-    if actual == md5:
-        return True
-    aside = _aside(path)
-    path.replace(aside)
-    log.warning("%s is corrupt (md5 %s, expected %s): moved to %s", path, actual, md5, aside)
-    return False
+    """Say whether ``path`` is a file with this checksum, or with any where none is known."""
+    return path.is_file() and (not md5 or checksum(path, "md5") == md5)
 
 
-def _aside(path: Path) -> Path:
-    return path.with_name(path.name.removesuffix(".part") + ".corrupt")
+def fetch(source: str, target: Path, md5: str | None, tried: list[str], retries: int = 0) -> bool:
+    """Fetch a file from an address or a folder, whole and with its checksum or not at all; say whether it is there.
 
-
-def download(
-    url: str,
-    target: Path,
-    md5: str | None = None,
-    attempts: int = ATTEMPTS,
-    pause: Callable[[float], None] = time.sleep,
-) -> None:
-    """Download ``url`` to ``target``: resumed from ``<target>.part``, retried with growing pauses, verified.
+    An address of the web is tried again ``retries`` times. What went wrong is added to ``tried``.
 
     Raises:
-        UserError: the address does not give the file, or gives one with another checksum (kept as
-            ``.corrupt``).
-        WriteError: the disk is full or not writable; what was fetched so far is kept.
+        WriteError: the disk is full or not writable; no other source would help.
     """
-    part = _part(target)
-    problem = ""
-    for attempt in range(attempts):
-        if attempt:
-            log.warning("%s: %s; trying again", url, problem)
-            pause(2.0 ** (attempt - 1))
-        try:
-            resumed = _transfer(url, part)
-        except HTTPError as error:
-            problem = f"HTTP {error.code} {error.reason}"
-            if error.code == 416:  # what was kept is not the beginning of this file
-                part.unlink(missing_ok=True)
-            elif error.code < 500 and error.code not in (408, 429):
-                break
-        except (OSError, HTTPException) as error:
-            if isinstance(error, OSError) and is_write_error(error):
-                raise cannot_write(part, error) from None
-            problem = str(getattr(error, "reason", error)) or type(error).__name__
-        else:
-            if usable(part, md5):
-                part.replace(target)
-                return
-            problem = f"wrong checksum, kept as {_aside(part)}"
-            if not resumed:  # a fresh copy that is wrong will be wrong again
-                break
-    raise UserError(f"{url}: {problem}")
+    import pooch  # when it is needed: a tenth of the time in which commands start
 
-
-def _transfer(url: str, part: Path) -> bool:
-    """Fetch what ``part`` lacks; say whether it continued an earlier beginning."""
-    start = part.stat().st_size if part.is_file() else 0
-    request = Request(
-        url, headers={"User-Agent": "fedbench", **({"Range": f"bytes={start}-"} if start else {})}
-    )
-    with urlopen(request, timeout=_TIMEOUT) as response:
-        resumed = start > 0 and response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
-        length = response.headers.get("Content-Length")
-        expected = int(length) + (start if resumed else 0) if length is not None else None
-        bar = tqdm.wrapattr(
-            response, "read", total=expected, initial=start if resumed else 0, desc=part.stem, disable=None
-        )
-        with bar as stream, part.open("ab" if resumed else "wb") as file:
-            shutil.copyfileobj(stream, file, _CHUNK)
-    if expected is not None and part.stat().st_size != expected:
-        raise OSError(f"connection lost after {part.stat().st_size} of {expected} bytes")
-    return resumed
-
-
-def _get(source: str, target: Path, md5: str | None, tried: list[str]) -> bool:
-    """Download one file, from a folder too; a failure is noted in ``tried``."""
-    local = source.startswith(LOCAL)
+    local, name = source.startswith(LOCAL), target.name
+    files = pooch.Pooch(
+        target.parent, "", {name: f"md5:{md5}" if md5 else None}, {name: source},
+        retry_if_failed=0 if local else retries,
+    )  # fmt: skip
     try:
-        if not local:
-            log.info("downloading %s", source)
-        download(source, target, md5, attempts=1 if local else ATTEMPTS)
-    except WriteError:
-        raise  # no other source would help
-    except UserError as error:
-        tried.append(str(error))
+        files.fetch(name, downloader=_copy if local else pooch.HTTPDownloader(sys.stderr.isatty()))
+        target.chmod(READABLE)
+    except (OSError, ValueError) as error:  # those of requests are OSErrors
+        if isinstance(error, OSError) and is_write_error(error):
+            raise cannot_write(target, error) from None
+        tried.append(f"{source}: {shortened(str(error))}")
         return False
     return True
 
 
-def _part(target: Path) -> Path:
-    """Return where a file lies until it is whole, and make the folder for it."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(target, error) from None
-    return target.with_name(target.name + ".part")
+def _copy(source: str, output: str, _: object) -> None:
+    """Copy a file of a folder, as pooch asks for a download."""
+    with urlopen(source) as content, Path(output).open("wb") as file:
+        shutil.copyfileobj(content, file)
 
 
 def _bases(mirror: str | None, dataset: str, item: Download) -> Sequence[str]:

@@ -68,7 +68,7 @@ def test_mnist_from_its_official_address(mnist, tmp_path, server, monkeypatch):
     server.files |= {f"/mnist/{name}": content for name, content in files.items()}
     assert dataset.status(tmp_path).state == "downloadable"
     assert dataset.prepare(dataset.fetch(tmp_path, None)).x_train.shape == (7, 1, 28, 28)
-    assert all(path.endswith(".gz") for path, _ in server.requests)
+    assert all(path.endswith(".gz") for path in server.requests)
 
 
 class Marker:
@@ -127,14 +127,14 @@ def test_a_pickle_with_a_wrong_checksum_is_never_opened(cifar, tmp_path, server,
     for name, content in cifar.items():
         put(tmp_path / "mirror" / "cifar-10-batches-py" / name, evil if name == "data_batch_3" else content)
     monkeypatch.setattr(f"{SETS}.CIFAR10.url", f"{server.url}/gone")
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     dataset = datasets.get("cifar10")
-    with pytest.raises(UserError, match=r"data_batch_3: wrong checksum"):
+    with pytest.raises(UserError, match=r"data_batch_3: .*hash"):
         dataset.fetch(tmp_path, str(tmp_path / "mirror"))
     folder = dataset.raw_dir(tmp_path)
     put(folder / "cifar-10-batches-py" / "data_batch_3", evil)
     with pytest.raises(RuntimeError):  # nor when somebody puts it there by hand
         dataset.prepare(folder)
-    assert (folder / "cifar-10-batches-py" / "data_batch_3.corrupt").read_bytes() == evil
     assert not (tmp_path / "opened").exists()
 
 

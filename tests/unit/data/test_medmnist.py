@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedbench.data import datasets, download
+from fedbench.data import datasets
 from fedbench.data.files import checksum
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
@@ -132,7 +131,7 @@ def test_a_copy_of_another_edition_is_refused_with_a_cure_that_works(
     (tmp_path / "mirror").mkdir()
     np.savez(tmp_path / "mirror/pneumoniamnist.npz", **content)
     monkeypatch.setitem(info.INFO["pneumoniamnist"], "url", (tmp_path / "nowhere").as_uri())
-    monkeypatch.setattr(download, "download", functools.partial(download.download, attempts=1))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     with pytest.raises(
         UserError, match=r"describe it with file: COPY\.npz and format: medmnist in config/datasets"
     ):
