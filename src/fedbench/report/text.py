@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tabulate import tabulate
+
 from fedbench.report.layout import Grid, Marks
 
 
@@ -29,11 +31,8 @@ def markdown(grid: Grid, title: str, notes: Sequence[str]) -> str:
     if not grid.blocks:
         return "\n".join([f"**{title}**", "", *said])
     rows = [[escaped(cell).replace("|", "\\|") for cell in row] for row in _lines(grid, MARKDOWN)]
-    rows = [row + [""] * (len(rows[0]) - len(row)) for row in rows]
-    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join([f"**{title}**", "", *lines, "", *said])
+    table = tabulate(rows[1:], rows[0], tablefmt="github", disable_numparse=True)
+    return "\n".join([f"**{title}**", "", table, "", *said])
 
 
 def escaped(text: str) -> str:
