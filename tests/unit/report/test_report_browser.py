@@ -275,16 +275,6 @@ def test_text_stands_out_from_its_ground(browser: Reader, scheme: str) -> None:
     assert [entry for entry in ratios if entry[0] < 4.5] == []
 
 
-def test_the_numbers_of_a_table_are_saved_as_csv(desk: Reader, tmp_path: Path) -> None:
-    desk.driver.execute_cdp_cmd(
-        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
-    )
-    desk.click("article[id='reduced/localscgdam/table1'] .files a")
-    saved = tmp_path / "localscgdam-table1.csv"
-    WebDriverWait(desk.driver, 20).until(lambda _: saved.exists() and saved.stat().st_size)
-    assert saved.read_text().startswith("paper,table,dataset,")
-
-
 def test_the_packed_page_of_the_site_is_the_page(browser: Reader) -> None:
     page = Path(shutil.copy(browser.path, browser.path.with_name("packed.html")))
     subprocess.run([sys.executable, Path(__file__).parents[3] / "docs/pack.py", page], check=True)
@@ -293,16 +283,6 @@ def test_the_packed_page_of_the_site_is_the_page(browser: Reader) -> None:
     browser.until("document.getElementById('dialog')?.open")
     assert "CoDA" in browser.only("#dialog-body .cell:not([hidden]) h4").text
     browser.open(DESK)
-
-
-def test_nothing_is_fetched(browser: Reader) -> None:
-    browser.driver.get_log("performance")
-    browser.open(DESK)
-    events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
-    asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
-    assert {url for url in asked if not url.startswith(("data:", "about:", "chrome:"))} == {
-        browser.path.as_uri()
-    }
 
 
 def test_it_can_be_read_without_scripts(browser: Reader) -> None:

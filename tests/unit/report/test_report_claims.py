@@ -1,24 +1,35 @@
-"""Claims of a paper held against print and runs, as words, tables and a picture."""
+"""Claims of a paper held against print and runs: in words and tables, of runs cut short, and on data that stand in."""
 
 from __future__ import annotations
 
 import io
 import json
 import math
+import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from report_project import DATASETS, METHODS, Project
+from report_project import DATASETS, METHODS, Project, localscgdam, run_result, table_of
 
+from fedbench.metric_table import measure
+from fedbench.report import claims
 from fedbench.report import claims as tables
-from fedbench.results.claims.findings import find
+from fedbench.report.figures import build as figures
+from fedbench.report.page import build as page
+from fedbench.report.page.build import save_page
+from fedbench.results.claims.claim_query import longer
+from fedbench.results.claims.findings import AtScale, find
 from fedbench.results.claims.judge import NOT_TESTABLE, Effect
 from fedbench.results.export import export_reproduced
+from fedbench.results.run_facts import pace
 from fedbench.study.claims import ClaimSpec
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -283,3 +294,205 @@ def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project, reduced: Conf
     assert "Claim 1 is not tested: it is configured." in table.notes
     assert math.isnan(finding.main.verdict.p) and math.isnan(finding.main.q), "no claim among others"
     assert not finding.main.unproven
+
+
+FASHION = Config(scale="reduced", datasets=["FashionMNIST"])
+CLAIM = {"better": {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}}
+STRAIGHT = [0.1 * n for n in range(11)]
+
+
+def curve(values: list[float]) -> pd.DataFrame:
+    """A run of 1000 iterations, evaluated at equal steps from 0 on."""
+    return pd.DataFrame({"iteration": np.linspace(0, 1000, len(values)), "test_auc": values})
+
+
+@pytest.mark.parametrize(
+    ("values", "decays", "expected"),
+    [
+        (STRAIGHT, [], 0.2),  # a fifth of it in each fifth
+        ([0] * 6 + [0.5, 0.6, 0.7, 0.8, 0.9], [], 0.2),  # what came before the last two fifths does not count
+        ([0] * 6 + [0.9] * 5, [], 0.0),
+        (STRAIGHT[:6] + [0.5] * 5, [0.5], 0.1),  # flat since steps fell: half a run, a fifth of it
+        ([0.4] * 6 + [0.9] * 5, [0.5, 0.75], 0.0),  # nor what a smaller step brought at once
+        (STRAIGHT, [0.4], math.nan),  # two evaluations in the last two fifths before the fall
+        ([0.5, 0.6, 0.7, 0.8], [], math.nan),  # two evaluations in the last two fifths
+        ([0.5] * 10 + [math.inf], [], math.nan),
+    ],
+)
+def test_pace_is_the_change_in_a_fifth_of_the_run(
+    values: list[float], decays: list[float], expected: float
+) -> None:
+    assert pace(curve(values), "test_auc", decays) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    assert math.isnan(pace(curve(values), "test_ap")) and math.isnan(pace(pd.DataFrame(), "test_auc"))
+
+
+def test_noise_counts_less_than_between_two_evaluations() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.01, (2000, 11))
+    fitted = np.std([pace(curve(list(row)), "test_auc") for row in noise])
+    assert fitted == pytest.approx(0.01 * 0.2 / math.sqrt(0.1), rel=0.1)  # sigma / sqrt(sum of squares) a run
+
+
+def test_longer_goes_on_at_the_pace_within_what_is_possible() -> None:
+    """Five fifths more; what is not known has no number, and a run that diverged stays lost."""
+    numbers = pd.DataFrame({"value": [0.8, 0.9, 0.7, -np.inf], "pace": [0.01, 0.05, np.nan, np.nan]})
+    after = longer(numbers, measure("test_auc"))["value"].tolist()
+    assert after == pytest.approx([0.85, 1.0, np.nan, -np.inf], nan_ok=True)
+
+
+def train_on(project: Project, config: Config, lead: float, mine: float, rivals: float) -> None:
+    """Let the first method end ``lead`` ahead, its curve rising by ``mine`` in each fifth, those of others likewise."""
+
+    def make() -> None:
+        for cell in project.cells("localscgdam", "table1", config):
+            ahead = cell.method == METHODS[0]
+            ends = [0.7 + 0.01 * seed + (0.001 * seed + lead) * ahead for seed in range(len(cell.runs))]
+            for run, end in zip(cell.runs, ends, strict=True):
+                fifth = mine if ahead else rivals
+                project.write_curve(run.key, curve([end - fifth * (10 - n) / 2 for n in range(11)]))
+            project.finish(cell, ends)
+
+    project.change(claims=[{"says": "it leads", "in": ["table1"], **CLAIM}])
+    project.once(f"{lead} {mine} {rivals} {config.model_dump_json()}", make)
+
+
+def at_reduced(config: Config = FASHION) -> AtScale:
+    """What the scale says of the one claim."""
+    (finding,) = find(Plan(config))
+    return next(each for each in finding.scales if each.scale == config.scale)
+
+
+ALL_WON, ALL_LOST = "won 3, lost 0, open 0 of 18", "won 0, lost 3, open 0 of 18"
+
+
+@pytest.mark.parametrize(
+    ("lead", "mine", "rivals", "words"),
+    [
+        (0.02, 0.0, 0.003, f"supported: {ALL_WON}"),  # as long again would leave 0.005
+        (0.02, 0.0, 0.006, f"undecided, curves still move: {ALL_WON}; the average agrees"),
+        (0.02, 0.006, 0.006, f"supported: {ALL_WON}"),  # all rise alike
+        (-0.02, 0.0, 0.006, f"contradicted: {ALL_LOST}"),
+        (-0.02, 0.006, 0.0, f"undecided, curves still move: {ALL_LOST}; the average does not agree"),
+        # rivals at 0.7 could only come to 1, not to 1.7, which both reach: a tie leads nowhere
+        (0.25, 0.0, 0.2, f"undecided, curves still move: {ALL_WON}; the average agrees"),
+        (0.25, 0.2, 0.2, f"undecided, curves still move: {ALL_WON}; the average agrees"),
+    ],
+)
+def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(
+    project: Project, lead: float, mine: float, rivals: float, words: str
+) -> None:
+    train_on(project, FASHION, lead, mine, rivals)
+    assert at_reduced().words == words and at_reduced().early == ("still move" in words)
+
+
+def test_at_the_papers_own_length_the_end_counts(project: Project) -> None:
+    config = FASHION.model_copy(update={"scale": "paper"})
+    train_on(project, config, lead=0.02, mine=0.0, rivals=0.006)
+    assert at_reduced(config).words == f"supported: {ALL_WON}" and not at_reduced(config).early
+
+
+def test_of_a_place_that_says_nothing_nothing_follows_and_one_with_fewer_seeds_waits(
+    project: Project,
+) -> None:
+    train_on(project, FASHION, lead=0.02, mine=0.0, rivals=0.006)
+    _, unknown, short = (c for c in project.cells("localscgdam", "table1", FASHION) if c.method == METHODS[0])
+    ends = [run_result(run.seed, run.key, {"test_auc": 0.72 + 0.011 * run.seed}) for run in unknown.runs]
+    project.write(unknown, [end | {"facts": {}} for end in ends])
+    assert at_reduced().words == f"supported: {ALL_WON}" and at_reduced().unproven
+    project.forget(short.runs)
+    project.finish(short.model_copy(update={"runs": short.runs[:2]}), [0.1, 0.1])
+    assert at_reduced().words.endswith("won 2, lost 0, open 0 of 18; left out: 1 with fewer than 3 seeds")
+    assert at_reduced().waiting == 1 and [dict(place)["p"] for place in at_reduced().places] == [4, 8]
+
+
+def test_it_travels_with_the_numbers(project: Project) -> None:
+    """Without the curves, from what was shipped."""
+    train_on(project, FASHION, lead=0.02, mine=0.0, rivals=0.006)
+    note = "12 of 15 curves had not levelled off (more than 0.005 in the last fifth"
+    assert note in table_of(FASHION).markdown()
+    (project.root / "config/config.yaml").write_text("scale: reduced\n")
+    page = save_page(FASHION).read_text(encoding="utf-8")
+    assert page.count("still changing at the end of training (+0.006 in a fifth of it") == 12
+    rows = pd.read_csv(export_reproduced(Plan(FASHION), "table1"))
+    rows = rows.query(f"p == 4 and method == '{METHODS[1]}' and metric == 'test_auc'")
+    assert list(rows["seed"]) == [0, 1, 2] and list(rows["pace"]) == pytest.approx([0.006] * 3)
+    shutil.rmtree(project.root / "results")
+    assert at_reduced().shipped and at_reduced().early and note in table_of(FASHION).markdown()
+
+
+VERDICTS = re.compile(
+    r"\b(match(es)?|(above|below) published|inconclusive|differs?|supported|contradicted|undecided|reproduces?)\b|[≈↑↓]"
+)
+DEMO = Config(scale="demo", seeds=[0, 1, 2])
+NO_VERDICT = "Digits, no verdict: shown in 3 of 3"
+
+
+@pytest.fixture
+def stood_in(project: Project) -> Project:
+    """Digits alone has run, with the method of the claim far ahead."""
+    claim_of(project)
+    (project.root / "config/config.yaml").write_text("scale: demo\n")
+    project.fill("localscgdam", "table1", DEMO)
+    project.finish_each(DEMO, lambda cell: [0.98 if cell.method == METHODS[0] else 0.9] * 3)
+    return project
+
+
+def claim_of(project: Project, table: dict[str, Any] | None = None, **of_claim: Any) -> None:
+    """Write the paper with other keys of its table and of its claim."""
+    paper = localscgdam()
+    paper["claims"][0] |= {"says": "LocalSCGDAM leads", **of_claim}
+    paper["tables"]["table1"] |= table or {}
+    project.save_paper("localscgdam", paper)
+
+
+def outputs() -> Iterator[tuple[str, str]]:
+    """Everything that shows numbers of the paper, by name."""
+    table, findings = table_of(DEMO), claims.claim_table(Plan(DEMO))
+    drawing = figures.drawing_of(Plan(DEMO), "figure1")
+    yield from {**table.forms(), "fedbench show": table.terminal()}.items()
+    yield from {**findings.forms(), "fedbench claims": findings.terminal()}.items()
+    yield "figure1", f"{drawing.title} {drawing.words}"
+
+
+def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:
+    for name, text in outputs():
+        # the CSV's columns
+        body = "\n".join(line for line in text.splitlines() if not line.startswith("paper,"))
+        assert "Digits" in body or name == "json", name
+        match = VERDICTS.search(re.sub(r'"form": "\w+"|,better,', "", body))
+        assert match is None, f"{name}: {body[max(0, match.start() - 60) : match.end() + 20]!r}"
+    text = page.save_page(DEMO).read_text()
+    assert set(re.findall(r'<tr data-state="([^"]+)"', text)) == {"no reference", "not run"}
+    tags = re.findall(r'<td data-label="demo"><span class="([^"]+)">([^<]+)</span>', text)
+    assert tags == [("tag absent", NO_VERDICT)]
+    body = text.partition("</details>")[2].partition("<dialog")[0]  # behind the legend
+    assert VERDICTS.search(re.sub(r"<[^>]*>", " ", body.partition("<h3>This page")[0])) is None
+    real = Config(scale="reduced")
+    stood_in.fill("localscgdam", "table1", real)
+    assert VERDICTS.search(table_of(real).terminal()), "the words are those in use"
+
+
+@pytest.mark.parametrize(
+    ("table", "of_claim", "words"),
+    [
+        # places of data that the paper does not have, named by its own table; by decision with the name of the data
+        ({"datasets": ["Digits"], "published": None}, {}, NO_VERDICT),
+        ({"datasets": ["Digits"], "published": None}, {"own_data": True}, "supported on Digits: won 3"),
+        ({}, {"only": {"dataset": "CIFAR10"}}, "not run"),
+    ],
+)
+def test_whose_data_a_claim_is_about_decides(
+    stood_in: Project, table: dict[str, Any], of_claim: dict[str, Any], words: str
+) -> None:
+    claim_of(stood_in, table, **of_claim)
+    (finding,) = claims.claim_table(Plan(DEMO)).findings
+    demo = next(at for at in finding.scales if at.scale == "demo")
+    assert demo.words.startswith(words) and demo.stand_in == ("Digits",) * (words == NO_VERDICT)
+
+
+def test_published_numbers_of_no_dataset_are_not_held_against_a_stand_in(stood_in: Project) -> None:
+    """A file of one's own without the column ``dataset`` fits every dataset of the paper, and no other."""
+    stood_in.change(tables={"table1": {"published": "mine.csv"}})
+    (stood_in.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.9\n")
+    rows = table_of(DEMO).rows.query("method == 'CoDA'").groupby("dataset")
+    assert list(rows["verdict"].unique()["Digits"]) == ["no reference"]
+    assert list(rows["published_mean"].unique()["CIFAR10"]) == ["0.9"]

@@ -144,17 +144,6 @@ def test_what_a_call_sets_changes_the_data_and_is_said(kind: dict[str, Any]) -> 
     assert not wanted & {*plain.provenance["partitions"].values()}
 
 
-def test_a_setting_called_split_is_not_the_axis_of_splits(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """As codasca's: it deals samples to clients."""
-    monkeypatch.chdir(Path(__file__).parents[3])
-    plan = Plan(load_config(overrides={"data_dir": str(tmp_path), "scale": "paper"}), "codasca")
-    assert "split" in plan.study.settings
-    table = tables.table_of(plan, "table5")
-    assert len(table.rows) == 25 and table.rows["published"].ne("").any()
-
-
 def test_counts_that_came_with_the_repository_take_the_place_of_data_that_are_not_here() -> None:
     """Those of the same data rule alone; what is prepared here goes before, and a call may leave them out."""
     partitioned()

@@ -6,6 +6,7 @@ import io
 import itertools
 import re
 import shutil
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import Any
 
@@ -14,13 +15,17 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 from report_project import METHODS, Project, localscgdam, run_result
 
 from fedbench import sealed_json
+from fedbench.data.summary import Counts
 from fedbench.report.figures import build as figures
-from fedbench.report.figures import style
+from fedbench.report.figures import forest, style
 from fedbench.report.figures.parts import Across, Content, Curve, Panel
 from fedbench.report.figures.plot import draw, render
+from fedbench.report.figures.svg import small_svg
+from fedbench.results.auc_interval import auc_interval
 from fedbench.results.export import export_reproduced
 from fedbench.results.published import load_published
 from fedbench.study.cells import Cell
@@ -355,16 +360,158 @@ def test_title_panels_words_and_legend_lie_apart(count: int, methods: int) -> No
     )
 
 
-@pytest.mark.parametrize(
-    "label", ["CoDA {}", "LocalSGDAM, federated {}", "a method {0} of a very long name" * 2]
-)
-def test_a_legend_of_long_names_stays_within_the_page(label: str) -> None:
-    curve = pd.DataFrame({"x": [0, 1], "mean": [0.5, 0.6], "low": [0.5, 0.6], "high": [0.5, 0.6]})
-    names = [label.format(number) for number in range(6)]
-    looks = {name: style.Style("#000000", "-", "", 1.0) for name in names}
-    curves = [Curve(name, curve) for name in names]
-    page = draw(Content([Panel("", "auc", "", curves)], Across(""), looks, [], str, 1))
-    page.canvas.draw()
-    (legend,) = page.legends
-    box = legend.get_window_extent()
-    assert box.x0 >= 0 and box.x1 <= page.bbox.x1
+SITES = ["test_auc", "test_auc@Basel", "test_auc@Lyon"]
+COUNTS = {"": Counts(70, 30, 40), "Basel": Counts(60, 28, 32), "Lyon": Counts(10, 2, 8)}
+FOREST: dict[str, Any] = {
+    "title": "Test AUC in each hospital",
+    "kind": "forest",
+    "panels": "dataset",
+    "datasets": ["CIFAR10"],
+    "methods": ["CoDA", "LocalSGDM"],
+    "settings": {"p": [4]},
+    "metrics": SITES,
+}
+CODA = {"Basel": [0.9, 0.8, 0.7], "Lyon": [0.5, 0.6, 0.4]}
+
+
+@pytest.fixture
+def hospitals(project: Project, reduced: Config, monkeypatch: pytest.MonkeyPatch) -> dict[str, Cell]:
+    """The hospitals of the figure by their methods, without results; the test samples are counted."""
+    paper = localscgdam()
+    paper["figures"] = {"figure1": FOREST}
+    project.save_paper("localscgdam", paper)
+    monkeypatch.setattr(forest, "tested", lambda plan, place: COUNTS)
+    return {cell.method: cell for cell in project.cells("localscgdam", "figure1", reduced)}
+
+
+def finish_hospitals(project: Project, cell: Cell, values: dict[str, list[float]]) -> None:
+    """Give each seed its AUC in each hospital, and 0.75 over all."""
+    project.finish(cell, [0.75] * 3)
+    runs = [
+        {
+            **{"seed": run.seed, "key": run.key, "status": "finished", "reason": ""},
+            "metrics": {"test_auc": 0.75} | {f"test_auc@{site}": of[i] for site, of in values.items()},
+            "provenance": {},
+        }
+        for i, run in enumerate(cell.runs)
+    ]
+    project.write(cell, runs)
+
+
+def make_forest(config: Config) -> figures.Drawing:
+    return figures.drawing_of(Plan(config), "figure1")
+
+
+def test_points_are_the_means_of_each_hospital_with_the_interval_of_its_patients(
+    project: Project, hospitals: dict[str, Cell], reduced: Config
+) -> None:
+    assert make_forest(reduced).points.empty, "nothing has run"
+    finish_hospitals(project, hospitals["CoDA"], CODA)
+    drawn = make_forest(reduced).points
+    assert drawn[["metric", "curve", "x"]].to_numpy().tolist() == [
+        [name, "CoDA", row] for row, name in enumerate(SITES)
+    ]
+    assert drawn["mean"].tolist() == pytest.approx([0.75, 0.8, 0.5])
+    expected = [auc_interval(mean, n.positive or 0, n.negative or 0)
+                for mean, n in zip([0.75, 0.8, 0.5], COUNTS.values(), strict=True)]  # fmt: skip
+    assert drawn[["low", "high"]].to_numpy().tolist() == [pytest.approx(ends) for ends in expected]
+    assert drawn[["positives", "negatives"]].to_numpy().tolist() == [[30, 40], [28, 32], [2, 8]]
+
+
+def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
+    project: Project, hospitals: dict[str, Cell], reduced: Config
+) -> None:
+    finish_hospitals(project, hospitals["CoDA"], CODA)
+    finish_hospitals(project, hospitals["LocalSGDM"], {"Basel": [0.6] * 3, "Lyon": [0.7] * 3})
+    drawing = make_forest(reduced)
+    (axes,) = drawing.picture.axes
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names == ["all test samples (30 of 70)", "Basel (28 of 60)", "Lyon (2 of 10)"]
+    top, bottom = axes.get_ylim()
+    assert top > bottom, "the first row is the highest"
+    coda, sgdm = (line.get_ydata() for line in axes.lines if len(line.get_xdata()) == 3)  # type: ignore[arg-type]
+    assert all(0.3 < below - above < 1 for above, below in zip(coda, sgdm, strict=True))  # type: ignore[arg-type]
+    dots = axes.collections[0].get_offsets()
+    assert sorted(dots[:, 0]) == pytest.approx(sorted([0.75] * 3 + CODA["Basel"] + CODA["Lyon"]))
+    assert axes.get_xlabel() == "test AUC" and "draw of test samples" in drawing.words
+    alone = make_forest(reduced.model_copy(update={"seeds": [0]}))
+    assert "over 1 seed, dots: each seed, bars: 90%" in alone.words, "bars are explained for one seed too"
+
+
+def test_a_hospital_without_a_number_says_why_in_its_row(
+    project: Project, hospitals: dict[str, Cell], reduced: Config
+) -> None:
+    finish_hospitals(project, hospitals["CoDA"], {"Basel": CODA["Basel"], "Lyon": [float("nan")] * 3})
+    finish_hospitals(project, hospitals["LocalSGDM"], {"Basel": [0.6] * 3, "Lyon": [0.7] * 3})
+    (axes,) = make_forest(reduced).picture.axes
+    said = [(text.get_text(), round(text.get_position()[1])) for text in axes.texts if text.get_text()]
+    assert said == [("undefined", SITES.index("test_auc@Lyon"))]
+
+
+def test_without_the_data_there_are_no_counts_and_no_intervals(
+    project: Project, hospitals: dict[str, Cell], reduced: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish_hospitals(project, hospitals["CoDA"], CODA)
+    monkeypatch.setattr(forest, "tested", lambda plan, place: {})
+    drawing = make_forest(reduced)
+    assert "bars" not in drawing.words and "not prepared here" in drawing.words
+    assert drawing.points["low"].isna().all() and drawing.points["mean"].notna().all()
+    assert drawing.picture.axes[0].get_yticklabels()[1].get_text() == "Basel"
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def lines() -> Figure:
+    lines = Figure()
+    axes = lines.subplots()
+    for slope in range(1, 40):
+        axes.plot([0, 1, 2], [0, slope, 4.5], marker="o", alpha=0.45, color="#d55e00", linestyle="--")
+    axes.set_title("5 < α & more")
+    return lines
+
+
+def shapes(svg: str, tag: str) -> list[tuple[float, ...]]:
+    """The coordinates of elements of a kind."""
+    attributes = ("d", "x", "y", "transform")
+    elements = [*ElementTree.fromstring(svg).iter(SVG + tag)]
+    told = [" ".join(e.get(name, "") for name in attributes) for e in elements]
+    told = [re.sub(r"rotate\(-0 .*?\)", "", text) for text in told]
+    return [tuple(float(number) for number in re.findall(r"-?\d+\.?\d*", text)) for text in told]
+
+
+def styles(svg: str) -> list[str]:
+    """The style of each element that has one, without its font."""
+    root = ElementTree.fromstring(svg)
+    css = "".join(e.text or "" for e in root.iter(f"{SVG}style"))
+    rules = dict(re.findall(r"\.(s\d+)\{(.*?)\}", css))
+    told = [e.get("style") or rules.get(e.get("class", ""), "") for e in root.iter()]
+    return [re.sub(r"; font-family: 'DejaVu Sans'", "", style) for style in told if style]
+
+
+def test_shapes_texts_and_styles_are_those_of_the_figure(lines: Figure) -> None:
+    small, usual = small_svg(lines), render(lines, "svg", text=True).decode()
+    for tag in ("path", "use", "text", "rect"):
+        for ours, theirs in zip(shapes(small, tag), shapes(usual, tag), strict=True):
+            assert ours == pytest.approx(theirs, abs=0.1), tag
+    assert styles(small) == styles(usual) and len({*styles(small)}) > 5
+    texts = [e.text for e in ElementTree.fromstring(small).iter(f"{SVG}text")]
+    assert "5 < α & more" in texts
+    assert "font-family:DejaVu Sans,Verdana,sans-serif" in small
+    assert len(small) < len(render(lines, "svg")) / 3
+
+
+def test_references_lead_to_what_they_led_to(lines: Figure) -> None:
+    small, usual = (
+        ElementTree.fromstring(svg) for svg in (small_svg(lines), render(lines, "svg", text=True).decode())
+    )
+    ids = {e.get("id"): e for e in small.iter() if e.get("id")}
+    theirs = {e.get("id"): e for e in usual.iter() if e.get("id")}
+    pairs = [*zip(small.iter(f"{SVG}use"), usual.iter(f"{SVG}use"), strict=True)]
+    assert len(pairs) > 100
+    for ours, their in pairs:
+        target = ids[ours.get("href", "")[1:]]
+        assert target.tag == theirs[their.get("{http://www.w3.org/1999/xlink}href", "")[1:]].tag
+    clips = set(re.findall(r"url\(#(\w+)\)", small_svg(lines)))
+    assert clips and clips <= ids.keys()

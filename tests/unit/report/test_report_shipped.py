@@ -1,19 +1,24 @@
-"""Runs under ``reproduced/``: shown where they were not trained here, marked, and only while their keys are right."""
+"""Numbers and curves kept in git: what an export leaves, and what is shown of it where its runs were not trained."""
 
 from __future__ import annotations
 
 import re
 import shutil
 from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote
 
+import numpy as np
 import pandas as pd
 import pytest
 from report_project import Project, run_result, table_of
 
 from fedbench.errors import UserError
+from fedbench.report.figures.build import drawing_of
+from fedbench.report.page.gather import chapter
 from fedbench.results.claims.findings import find
-from fedbench.results.export import export_reproduced
-from fedbench.results.shipped import Shipped
+from fedbench.results.export import add_curves, export_reproduced, in_order, thinned
+from fedbench.results.shipped import Shipped, load_curves
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -248,3 +253,242 @@ def test_seeds_that_miss_a_target_join_those_that_were_shipped(
     after = shown(reduced)
     assert {*zip(after["values"], after["reason"], strict=True)} == {(values, note)}
     assert set(after["status"]) == {"not reached"} and set(after["n_seeds"]) == {3}
+
+
+FILE = "reproduced/reduced/localscgdam.csv"
+HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,commit,hardware"
+
+
+def exported(config: Config) -> pd.DataFrame:
+    """What an export of Table 1 leaves in the file."""
+    path = export_reproduced(Plan(config), "table1")
+    return pd.read_csv(path, dtype={"key": str, "commit": str}).set_index(["key", "metric"])
+
+
+def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    full, part, *_ = project.cells("localscgdam", "table1", reduced)
+    runs = [run_result(s.seed, s.key, {"test_auc": 0.9, "floats_up": 8.0, "loss": 3.0}) for s in part.runs]
+    runs[0] |= {"status": "diverged", "reason": "loss is nan"}
+    project.write(part, runs)
+    rows, path = exported(reduced), project.root / FILE
+    assert path.read_text().partition("\n")[0] == HEAD
+    broken, good, _ = (run.key for run in part.runs)
+    assert (rows.loc[good, "status"] == "finished").all() and (
+        rows.loc[good, "commit"] == "0123456789ab"
+    ).all()
+    assert rows.loc[good, "value"].to_dict() == {"test_auc": 0.9, "floats_up": 8.0, "seconds": 1.5}
+    (row,) = rows.loc[[broken]].itertuples()
+    assert (row.status, row.reason, row.Index[1]) == ("diverged", "loss is nan", np.nan)
+    key, measured = full.runs[0].key, project.runs(full)[0]["metrics"]["test_auc"]
+    assert pd.isna(row.value) and rows.loc[(key, "device_var_test_auc"), "value"] == 2e-7
+    assert rows.loc[(key, "test_auc"), "value"] == float(f"{measured:.6g}") != float(f"{measured:.5g}")
+    assert abs(rows.loc[(key, "test_auc"), "pace"]) > 0
+    assert set(rows["p"]) == {4, 8, 16} and rows.index.get_level_values("key").nunique() == 90
+    before = path.read_bytes()
+    (project.root / full.path).write_text("torn")  # a failed job hides no older number of the same key
+    assert export_reproduced(Plan(reduced), "table1").read_bytes() == before
+
+
+def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project, reduced: Config) -> None:
+    """Here seed 0 of everything, there seeds 1 and 2 of one dataset: the file has both."""
+    project.fill("localscgdam", "table1", reduced.model_copy(update={"seeds": [0]}))
+    first = exported(reduced)
+    shutil.rmtree(project.root / "results")
+    with pytest.raises(UserError, match="no run of localscgdam/table1 at scale reduced was trained here"):
+        exported(reduced)
+    elsewhere = reduced.model_copy(update={"seeds": [1, 2], "datasets": ["CIFAR10"]})
+    project.fill("localscgdam", "table1", elsewhere)
+    both = exported(elsewhere)
+    seeds = both.groupby("dataset")["seed"].agg(lambda seeds: sorted({*seeds})).to_dict()
+    assert seeds == {"CIFAR10": [0, 1, 2], "FashionMNIST": [0]}
+    pd.testing.assert_frame_equal(both.loc[first.index].sort_index(), first.sort_index())
+    places = both.reset_index()[["dataset", "p", "method", "metric", "seed"]]
+    ordered = places.sort_values([*places], kind="stable")
+    assert list(ordered.index) == list(places.index), "in an order that does not depend on who came first"
+
+
+def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(
+    project: Project, reduced: Config
+) -> None:
+    """And one that diverged here has none of the numbers that it had."""
+    project.fill("localscgdam", "table1", reduced)
+    before = exported(reduced)
+    project.change(methods={"CoDA": {"params": {"lr": 0.5}}})
+    first, *changed = (c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA")
+    for cell in changed:
+        project.finish(cell, [0.1] * 3)
+    project.write(first, [run_result(r.seed, r.key, {}, "diverged", "nan") for r in first.runs[:1]])
+    after = exported(reduced)
+    coda = after[after["method"] == "CoDA"].reset_index()
+    of_first = (coda["dataset"] == first.dataset) & (coda["p"] == first.setting["p"])
+    now = {run.key for cell in changed for run in cell.runs}
+    assert set(coda.loc[~of_first, "key"]) == now and set(coda.loc[~of_first, "value"]) == {0.1}
+    assert set(coda.loc[of_first & (coda["seed"] == 0), "status"]) == {"diverged"}, "its old numbers are gone"
+    assert len(coda[of_first & (coda["seed"] > 0)]) > 1, "those not measured anew stay"
+    others = [of[of["method"] != "CoDA"] for of in (after, before)]
+    pd.testing.assert_frame_equal(*others, check_dtype=False)
+    again = changed[0].runs[0]
+    project.write(changed[0], [run_result(0, again.key, {}, "diverged", "nan")])
+    assert exported(reduced).loc[again.key, "status"].tolist() == ["diverged"], "under the same key, too"
+
+
+def test_a_run_that_two_cells_share_has_one_number(project: Project, reduced: Config) -> None:
+    """Else the file contradicts itself, and is refused when it is read."""
+    project.fill("localscgdam", "table1", reduced)
+    exported(reduced)
+    path = project.root / FILE
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    twin = rows[rows["key"] == rows["key"].iloc[0]].assign(p="99", value="0.123456", commit="elsewhere")
+    pd.concat([rows, twin]).to_csv(path, index=False)
+    export_reproduced(Plan(reduced), "table1")
+    made = pd.read_csv(path, dtype=str, keep_default_na=False)
+    assert (made["p"] == "99").sum() == len(twin), "the other place stays"
+    of_run = made[made["key"] == twin["key"].iloc[0]].groupby("metric")
+    assert (of_run["value"].nunique() == 1).all() and "0.123456" not in {*made["value"]}
+
+
+def test_rows_are_in_the_order_of_their_numbers() -> None:
+    """0.01 and 0.1 are no tie, 16 comes after 4, words after numbers."""
+    rows = pd.DataFrame({"dataset": "D", "method": "M", "metric": "m", "seed": ["10", *"9012"]})
+    rows["p"] = ["none", "16", "0.1", "4", "0.01"]
+    assert list(in_order(rows, ["dataset", "p"])["p"]) == ["0.01", "0.1", "4", "16", "none"]
+    assert list(in_order(rows.assign(p="4"), ["dataset", "p"])["seed"]) == ["0", "1", "2", "9", "10"]
+
+
+def test_rows_from_before_a_setting_are_of_its_default(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    before = exported(reduced)
+    first, *others = project.cells("localscgdam", "table1", reduced)
+    project.forget(run for cell in others for run in cell.runs)
+    project.change(settings={"budget": {"sets": ["."], "default": 0, "label": "budget", "values": {0: {}}}})
+    project.finish(first, [0.5, 0.5, 0.5])
+    after = exported(reduced)
+    assert set(before.index) == set(after.index) and set(after["budget"]) == {0}
+
+
+CURVES = Path("reproduced/reduced/curves/localscgdam.csv")
+
+
+def ship_curves(
+    project: Project, config: Config, paper: str = "localscgdam", figure: str = "figure1"
+) -> Plan:
+    """Ship what is in the store of a figure's cells, and forget the store."""
+    plan = Plan(config, paper)
+    add_curves(plan, plan.cells(figure))
+    shutil.rmtree(project.root / "results")
+    return Plan(config, paper)
+
+
+def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "figure1", reduced)
+    trained = drawing_of(Plan(reduced), "figure1")
+    drawing = drawing_of(ship_curves(project, reduced), "figure1")
+    pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
+    assert "mean over 3 seeds" in drawing.words and "comes with the repository" in drawing.words
+    assert "shipped" not in trained.words
+    without = drawing_of(Plan(reduced.model_copy(update={"shipped": False})), "figure1")
+    assert without.points.empty and "no curve yet" in without.words
+
+
+def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(
+    project: Project, reduced: Config
+) -> None:
+    """A run that diverged is shipped as one."""
+    Path("config/config.yaml").write_text("paper: localscgdam\n")  # commands of cells differ from it
+    project.fill("localscgdam", "figure1", reduced)
+    first, second = Plan(reduced).cells("figure1")[:2]
+    project.write(first, [run_result(run.seed, run.key, {}, "diverged", "nan") for run in first.runs])
+    trained = chapter(Plan(reduced))
+    assert [drawing.name for drawing in trained.figures] == [*trained.paper.figures]
+    page = chapter(ship_curves(project, reduced))
+    (drawing,) = page.figures
+    curves = [curve for panel in drawing.content.panels for curve in panel.curves]
+    assert drawing.name == "figure1" and [curve.label for curve in curves if curve.broken] == [first.method]
+    drawn, before = (
+        {view.anchor: picture and texts(picture.address) for picture, views in of.groups for view in views}
+        for of in (page, trained)
+    )
+    assert drawn == before and all(drawn[f"reduced/{cell.name}"] for cell in (first, second))
+
+
+def texts(address: str) -> list[str]:
+    """The texts of a picture; its lines differ in the digits that are shipped."""
+    return re.findall(r"<text[^>]*>([^<]*)", unquote(address))
+
+
+def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "figure1", reduced)
+    plan = ship_curves(project, reduced)
+    (cell, *_) = plan.cells("figure1")
+    levels = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
+    for run in cell.runs:
+        project.write_curve(run.key, {"iteration": [0, 1000], "test_auc": [0.5, 0.6]})
+    project.finish(cell, [0.6] * 3)
+    now = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
+    local = (cell.dataset, cell.method)
+    assert now[local] == 0.6 < levels[local] and now.drop(local).equals(levels.drop(local))
+    other = reduced.model_copy(update={"set": {"train.iterations": 200}})
+    assert drawing_of(Plan(other), "figure1").points.empty
+
+
+def test_at_most_a_hundred_evaluations_are_kept_with_the_first_and_the_last() -> None:
+    table = pd.DataFrame({"round": np.repeat(np.arange(0, 5000, 2), 2), "quantity": ["dual", "loss"] * 2500})
+    kept = thinned(table)
+    assert kept["round"].nunique() == 100 and len(kept) == 200
+    assert (kept["round"].iloc[0], kept["round"].iloc[-1]) == (0, 4998)
+    assert np.diff(kept["round"].unique()).max() < 2 * np.diff(kept["round"].unique()).min()
+    pd.testing.assert_frame_equal(thinned(kept), kept)
+
+
+def test_seeds_are_added_once_and_a_run_has_no_column_of_another(project: Project) -> None:
+    """A figure that asks for it says that there is none, rather than to draw nothing."""
+    for seed in (0, 1, 1):
+        config = Config(scale="reduced", seeds=[seed])
+        project.fill("localscgdam", "figure1", config)
+        ship_curves(project, config)
+    rows = pd.read_csv(CURVES)
+    cells = Plan(Config(scale="reduced", seeds=[0, 1])).cells("figure1")
+    assert set(rows["key"]) == {run.key for cell in cells for run in cell.runs}
+    assert (rows.groupby("key").size() == 21).all()
+    of_ap, config = cells[0], Config(scale="reduced", seeds=[0])
+    project.curve(of_ap.runs[0].key, 0.9, ("test_ap",), np.random.default_rng(0))
+    project.finish(of_ap.model_copy(update={"runs": of_ap.runs[:1]}), [0.9], "test_ap")
+    add_curves(Plan(config), [of_ap])
+    of_runs = load_curves(Plan(config), "curves")
+    columns = [{*of_runs[run.key]} & {"test_auc", "test_ap"} for run in of_ap.runs]
+    assert columns == [{"test_ap"}, {"test_auc"}]
+
+
+def test_what_clients_were_traced_for_is_shipped_where_a_figure_shows_it(project: Project) -> None:
+    config = Config(scale="reduced", seeds=[0])
+    cell = project.cells("climb", "figure2", config)[0]
+    folder = project.root / "results" / "runs" / cell.runs[0].key
+    folder.mkdir(parents=True)
+    rows = [
+        {"round": at, "quantity": name, **{f"client{k}": k * at / 100 for k in range(20)}}
+        for at in (0, 5, 10)
+        for name in ("dual", "loss")
+    ]
+    pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
+    project.curve(cell.runs[0].key, 0.9, ("test_minority_accuracy",), np.random.default_rng(0))
+    project.finish(cell, [0.9], "test_minority_accuracy")
+    trained = drawing_of(Plan(config, "climb"), "figure2")
+    drawing = drawing_of(ship_curves(project, config, "climb", "figure2"), "figure2")
+    pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
+    assert len(drawing.points) and "comes with the repository" in drawing.words
+
+
+def test_a_file_that_was_changed_by_hand_is_refused(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "figure1", reduced)
+    plan = ship_curves(project, reduced)
+    lines = CURVES.read_text().splitlines()
+    lines[3] = lines[3].rsplit(",", 1)[0] + ",high"
+    CURVES.write_text("\n".join(lines))
+    with pytest.raises(UserError, match=r"curves/localscgdam\.csv: .*test_auc"):
+        drawing_of(plan, "figure1")
+    CURVES.write_text("round,test_auc\n1,0.5\n")
+    with pytest.raises(UserError, match=r"column key.*`fedbench export`"):
+        drawing_of(plan, "figure1")
