@@ -25,6 +25,8 @@ from fedbench.study.schema import Config
 
 ROOT = Path(__file__).parents[1]
 WORDS = {"not reached": "never"}
+CONTROL = "untrained"
+"""The method that learns nothing."""
 
 
 @cache
@@ -220,17 +222,26 @@ def _printed(files: list[Path]) -> int:
     return count
 
 
+def tuned_equally() -> list[str]:
+    """Return the methods of the arena, without its controls."""
+    study = studied("arena").study
+    board = study.tables["leaderboard"].board
+    assert board is not None
+    return sorted({entry.algorithm for name, entry in study.methods.items() if name not in board.controls})
+
+
 def contents() -> str:
-    """Write which methods, networks, rules and datasets there are, with links to what each does and takes."""
+    """Write which methods, networks and datasets there are, with links to the pages about them."""
     with elsewhere():
-        kinds = {
-            "methods": registry.names(algorithms),
-            "networks": registry.names(models),
-            "datasets": datasets.names(),
-        }
-    lines = [
-        f"| [{kind}](docs/reference/{kind}.md) | {', '.join(names)} |\n" for kind, names in kinds.items()
-    ]
+        equal, known = tuned_equally(), {"networks": registry.names(models), "datasets": datasets.names()}
+        further = [name for name in registry.names(algorithms) if name not in [*equal, CONTROL]]
+    methods = (
+        f"{len(equal)} in the arena, tuned equally: {', '.join(equal)}; "
+        f"{len(further)} further: {', '.join(further)}; and the control {CONTROL}"
+    )
+    rows = [("methods", len(equal) + len(further), methods)]
+    rows += [(kind, len(names), ", ".join(names)) for kind, names in known.items()]
+    lines = [f"| [{count} {kind}](docs/reference/{kind}.md) | {names} |\n" for kind, count, names in rows]
     return "".join(["| | names |\n| --- | --- |\n", *lines])
 
 

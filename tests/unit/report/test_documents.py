@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from fedbench.commands.cli import app
@@ -71,6 +72,14 @@ def test_a_sample_has_the_lines_that_its_command_prints(sample: dict[str, Any]) 
         printed = iter(CliRunner().invoke(app, sample["command"].split()).stdout.splitlines())
     lines = [line for line in docs_tables.printed(**sample).splitlines()[1:-1] if line != "..."]
     assert len(lines) > 4 and all(line in printed for line in lines), "in their order"
+
+
+def test_the_readme_counts_the_methods_of_the_arena() -> None:
+    arena = yaml.safe_load((ROOT / "config/studies/arena.yaml").read_text(encoding="utf-8"))
+    count = len(arena["methods"].keys() - {"Random", "Pooled"})
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    places = [f"with {count} methods, all tuned", f"| {count} in the arena", f"; {count} of them"]
+    assert [place for place in places if place not in readme] == []
 
 
 def test_the_readme_has_the_picture_of_what_is_shipped(
