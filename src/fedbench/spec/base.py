@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -60,11 +60,13 @@ class Spec(BaseModel):
             its default, so that the keys of older runs do not change.
         reads: for a specification with a field `rule`: the fields that each rule reads. A field that no rule names
             always counts; for a rule that is not listed, all fields count.
+        elsewhere: keys that users may look for here, and where they belong.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     added_later: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[dict[str, tuple[str, ...]]] = {}
+    elsewhere: ClassVar[dict[str, str]] = {}
 
     @model_serializer(mode="wrap")
     def _without_late(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -129,9 +131,7 @@ def validated(model: type[Model], data: Any, source: str | Path) -> Model:
         for item in _merged(error.errors(), data):
             where = shortened(".".join(str(part) for part in item["loc"]))
             if item["type"] == "extra_forbidden":
-                key = str(item["loc"][-1])  # may be right elsewhere in the file
-                near = difflib.get_close_matches(key, _field_names(model) - {key}, n=1)
-                lines.append(f"{where}: unknown key." + (f" Did you mean {near[0]!r}?" if near else ""))
+                lines.append(f"{where}: unknown key.{_hint(model, item['loc'])}")
             else:
                 given = "" if item["type"] == "missing" else f" (got {shortened(repr(item['input']))})"
                 place = f"{where}: " if where else ""  # the mistake may lie in several keys together
@@ -169,18 +169,36 @@ def _place(loc: tuple[int | str, ...], data: Any) -> tuple[int | str, ...]:
     return loc
 
 
-def _field_names(model: type[BaseModel]) -> set[str]:
-    """Collect the keys of a model and of the models inside it, to suggest one for a misspelt key."""
-    names, todo, seen = set[str](), [model], set[type]()
-    while todo:
-        current = todo.pop()
-        seen.add(current)
+def _hint(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:
+    """Say which known key an unknown key may be, or where it belongs, in a sentence."""
+
+    def near_by(places: list[str]) -> list[str]:
+        return [place for place in places if place.split(".")[0] == loc[0]]
+
+    key, known = str(loc[-1]), _places(model)
+    belongs = [place for place in known.pop(key, []) if place]
+    rivals = [name for name, places in known.items() if not belongs or near_by(places)]
+    near = difflib.get_close_matches(key, rivals, n=1)
+    if near and not near_by(belongs):
+        return f" Did you mean {near[0]!r}?"
+    return f" It belongs under {' or '.join((near_by(belongs) or belongs)[:3])}" if belongs else ""
+
+
+def _places(model: type[BaseModel]) -> dict[str, list[str]]:
+    """Return the places of each key in a model and the models inside it, the outermost first; "" is the model."""
+    places, todo, seen = dict[str, list[str]](), [(model, "")], {model}
+    for current, under in todo:
+        for key, belongs in getattr(current, "elsewhere", {}).items():
+            places.setdefault(key, []).append(under + belongs)
         for name, field in current.model_fields.items():
-            names.add(name)
-            for part in _types_in(field.annotation):
+            places.setdefault(field.alias or name, []).append(under.removesuffix("."))
+            parts = _types_in(field.annotation)
+            names = "NAME." if any(get_origin(part) is dict for part in parts) else ""
+            for part in parts:
                 if isinstance(part, type) and issubclass(part, BaseModel) and part not in seen:
-                    todo.append(part)
-    return names
+                    seen.add(part)
+                    todo.append((part, f"{under}{field.alias or name}.{names}"))
+    return places
 
 
 def _types_in(annotation: Any) -> list[Any]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, WithJsonSchema, model_validator
 
-from fedbench.spec import Name, Spec
+from fedbench.spec import DataSpec, Name, Spec, TrainSpec
 from fedbench.study.claims import Value
 
 PIECES = ("data", "network", "train", "task", "start")
 """The parts of a run specification that a dataset or a method can lay over a paper's defaults."""
+INSIDE = {key: part for part, of in (("data", DataSpec), ("train", TrainSpec)) for key in of.model_fields}
+"""The keys of ``data`` and ``train``, and under which of the two each stands."""
 
 
 def _piece(of: str) -> WithJsonSchema:
@@ -29,6 +31,8 @@ StartPiece = Annotated[dict[str, Any], _piece("StartSpec")]
 
 class Entry(Spec):
     """What datasets and methods have in common."""
+
+    elsewhere: ClassVar[dict[str, str]] = INSIDE
 
     label: str = ""
     """The name that tables and figures show, with any characters (`A & B`). Default: the key."""

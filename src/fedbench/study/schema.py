@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -11,7 +11,15 @@ from fedbench import metric_table
 from fedbench.metric_table import Measure
 from fedbench.spec import Name, Spec
 from fedbench.study.claims import ClaimSpec, Value
-from fedbench.study.entries import PIECES, DatasetEntry, MethodEntry, RunPiece, SettingEntry, TrainPiece
+from fedbench.study.entries import (
+    INSIDE,
+    PIECES,
+    DatasetEntry,
+    MethodEntry,
+    RunPiece,
+    SettingEntry,
+    TrainPiece,
+)
 from fedbench.study.figures import COURSE, FigureSpec
 from fedbench.study.tables import BoardSpec, TableSpec
 from fedbench.study.tuning import Seeds, TuneSpec
@@ -49,6 +57,10 @@ Constants = Literal["paper", "tuned"]
 
 class Config(Spec):
     """The user's choices. Each key can also be given for one call: ``snakemake --config key=value``."""
+
+    elsewhere: ClassVar[dict[str, str]] = dict.fromkeys(
+        PIECES, "set, as in set: {train.iterations: 500}, or in a file of config/papers"
+    )
 
     scale: str = "demo"
     """How much is computed: `demo` (minutes), `reduced` (about an hour for a row of a table) or `paper` (the
@@ -119,6 +131,10 @@ def _entered(specs: Any, methods: list[str]) -> Any:
 
 class Paper(Spec):
     """The experiments of one paper."""
+
+    elsewhere: ClassVar[dict[str, str]] = dict.fromkeys(PIECES, "defaults") | {
+        key: f"defaults.{part}" for key, part in INSIDE.items()
+    }
 
     key: Name
     """Filled in by fedbench: the name of the file."""

@@ -9,8 +9,9 @@ import pytest
 from run_specs import BASE, changed
 
 from fedbench.errors import UserError
-from fedbench.spec import RunSpec, TrainSpec, validated
+from fedbench.spec import DataSpec, RunSpec, Spec, TrainSpec, validated
 from fedbench.study.claims import Comparison
+from fedbench.study.schema import Config, Paper
 
 TRAIN: dict[str, Any] = BASE["train"]
 POOLED = TRAIN | {"reference": "pooled"}
@@ -95,6 +96,28 @@ def test_misspelt_keys_are_named_with_the_nearest() -> None:
         validated(RunSpec, changed("data", {"clients": 3}), "here")
     with pytest.raises(UserError, match=r"^here: [^:]"):
         validated(RunSpec, [1], "here")
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong", "belongs"),
+    [
+        (Paper, {"task": {"name": "detailed"}}, "task: .* under defaults or datasets.NAME or methods.NAME"),
+        (Paper, {"rows": ["p"]}, "rows: .* under tables.NAME"),
+        (Paper, {"datasets": {"Mine": {"clients": 4}}}, r"Mine\.clients: .* under datasets\.NAME\.data(;|$)"),
+        (Paper, {"methods": {"M": {"batch_size": 4}}}, r"batch_size: .* under methods\.NAME\.train(;|$)"),
+        (Config, {"train": {"iterations": 3}}, "train: .* under set, .*config/papers"),
+        (Paper, {"tables": {"table1": {"metric": ["x"]}}}, r"table1\.metric: .* mean 'metrics'"),
+        (RunSpec, BASE | {"batch_size": 4}, "batch_size: .* under train(;|$)"),
+        (DataSpec, {"dataset": "digits", "clients": 2, "client": 2}, "client: .* mean 'clients'"),
+    ],
+)  # fmt: skip
+def test_a_key_in_the_wrong_place_is_sent_to_its_own(
+    model: type[Spec], wrong: dict[str, Any], belongs: str
+) -> None:
+    with pytest.raises(UserError, match=belongs):
+        validated(
+            model, wrong | {"title": "T", "citation": "C", "key": "k"} if model is Paper else wrong, "here"
+        )
 
 
 def test_a_value_of_no_type_of_a_union_is_one_mistake() -> None:
