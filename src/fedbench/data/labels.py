@@ -103,7 +103,7 @@ def keep(
 def _quotas(
     labels: np.ndarray, spec: ImbalanceSpec, classes: np.ndarray | None
 ) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Say how many of which samples remain, in exact arithmetic on the decimals as written."""
+    """Say how many samples of each kind remain, in exact arithmetic on the decimals as written."""
     if spec.rule == "minority":
         counts = np.bincount(labels)
         for label in spec.minority:
