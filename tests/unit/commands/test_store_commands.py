@@ -12,7 +12,6 @@ from toy import PAPER, write_yaml
 from typer.testing import CliRunner, Result
 
 from fedbench import sealed_json
-from fedbench.commands import store_commands
 from fedbench.commands.cli import app
 from fedbench.data import stamps
 from fedbench.data.files import read_json
@@ -26,8 +25,11 @@ from fedbench.study.plan import Plan
 CELL = "toy/Digits/p2_imratio0.2/Plain"
 
 
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["store", *arguments])
+def call(*arguments: str, status: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["store", *arguments])
+    assert result.exit_code == status, result.output
+    assert not status or (result.stderr.startswith("error: ") and result.stderr.count("\n") == 1)
+    return result
 
 
 def finish(run: RunSpec) -> None:
@@ -41,9 +43,9 @@ def finish(run: RunSpec) -> None:
 @pytest.fixture
 def keys(project: Path) -> list[str]:
     """Give the store both runs of a cell, a run nobody asks for, and one that was begun; return the keys."""
-    config, store = configuration.load_config(), Store()
-    (cell,) = cells.matching(Plan(config, "toy").cells(), CELL)
-    (other,) = cells.matching(Plan(config, "toy").cells(), CELL.replace("Plain", "Proximal"))
+    store, planned = Store(), Plan(configuration.load_config(), "toy").cells()
+    (cell,) = cells.matching(planned, CELL)
+    (other,) = cells.matching(planned, CELL.replace("Plain", "Proximal"))
     unasked = cell.runs[0].model_copy(update={"params": {"lr": 9.0}, "seed": 7})
     for run in (*cell.runs, unasked):
         finish(run)
@@ -53,19 +55,37 @@ def keys(project: Path) -> list[str]:
 
 
 def test_list_names_the_runs_by_their_cells(keys: list[str]) -> None:
-    lines = call("list").stdout.splitlines()
-    for seed in (0, 1):
-        assert f"{keys[seed]}  finished    demo/{CELL}/seed{seed}" in lines
-    assert f"{keys[2]}  finished    -/digits/fedavg/seed7" in lines
-    assert f"{keys[3]}  unfinished  demo/toy/Digits/p2_imratio0.2/Proximal/seed0" in lines
-    assert lines[-1] == "3 runs, 1 unfinished, in results/runs"
-    assert lines[:3] == sorted(lines[:3])
+    begun = f"{keys[3]}  unfinished  demo/toy/Digits/p2_imratio0.2/Proximal/seed0"
+    finished = [f"{keys[seed]}  finished    demo/{CELL}/seed{seed}" for seed in (0, 1)]
+    lines = sorted([*finished, f"{keys[2]}  finished    -/digits/fedavg/seed7"])
+    end = "3 runs, 1 unfinished, in results/runs"
+    assert call("list").stdout.splitlines() == [*lines, begun, end]
+    with Store().claim(keys[3]):
+        assert f"{keys[3]}  training " in call("list").stdout
 
 
-@pytest.mark.parametrize("given", [{"datasets": ["Printed"]}, {"seeds": [5, 11]}])
+@pytest.mark.parametrize(
+    ("pattern", "chosen"),
+    [
+        ("Plain/seed1", [1]),
+        ("demo/*/seed?", [0, 1, 3]),
+        ("seed", [0, 1, 2, 3]),
+        ("nothing", []),
+        ("KEY", [0]),
+    ],
+)
+def test_patterns_choose_by_name_and_by_the_beginning_of_a_key(
+    keys: list[str], pattern: str, chosen: list[int]
+) -> None:
+    listed = call("list", pattern.replace("KEY", keys[0][:12])).stdout.splitlines()[:-1]
+    assert {line.split()[0] for line in listed} == {keys[place] for place in chosen}
+
+
+@pytest.mark.parametrize("given", [{}, {"datasets": ["Printed"]}, {"seeds": [5, 11]}])
 def test_runs_of_other_datasets_and_seeds_than_the_scales_own_are_named(
     project: Path, given: dict[str, Any]
 ) -> None:
+    """Those of stand-ins in figures too."""
     config = configuration.load_config(overrides=given)
     asked = Plan(config, "toy").cells()
     for run in (run for cell in asked for run in cell.runs):
@@ -75,13 +95,6 @@ def test_runs_of_other_datasets_and_seeds_than_the_scales_own_are_named(
     assert {line.split()[2] for line in listed[:-1]} == wanted
     exported = call("export", str(project / "x.tar.gz"), f"{config.scale}/toy").stdout
     assert exported.startswith(f"{len(wanted)} runs in")
-
-
-def test_what_the_configuration_asks_for_is_named_stand_ins_of_figures_included(project: Path) -> None:
-    known = store_commands.names()
-    for cell in Plan(configuration.load_config(), "toy").cells():
-        for run in cell.runs:
-            assert f"demo/{cell.name}/seed{run.seed}" in known[run.key]
 
 
 @pytest.mark.parametrize("mistake", ["title: half written\nmethods: [", "extends: nobody\n", "moved data"])
@@ -95,50 +108,27 @@ def test_another_papers_mistake_is_one_warning(
         write_yaml(Path("config/papers/draft.yaml"), {**PAPER, "datasets": datasets})
     else:
         Path("config/papers/draft.yaml").write_text(mistake)
-    for command in (["list"], ["verify"], ["export", str(tmp_path / "x.tar.gz"), "demo/toy"]):
+    for command in (["verify"], ["export", str(tmp_path / "x.tar.gz"), "demo/toy"], ["list"]):
         caplog.clear()
         result = call(*command)
-        assert result.exit_code == 0, result.output
         (said,) = caplog.messages
         assert "paper draft" in said and "\n" not in said
-    assert f"{keys[0]}  finished    demo/{CELL}/seed0" in call("list").stdout.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "chosen"),
-    [("Plain/seed1", [1]), ("demo/*/seed?", [0, 1, 3]), ("seed", [0, 1, 2, 3]), ("nothing", [])],
-)
-def test_patterns_choose_by_name(keys: list[str], pattern: str, chosen: list[int]) -> None:
-    dealt = {line.split()[0] for line in call("list", pattern).stdout.splitlines()[:-1]}
-    assert dealt == {keys[place] for place in chosen}
-
-
-def test_a_key_or_its_beginning_chooses_a_run(keys: list[str]) -> None:
-    assert call("list", keys[0][:12]).stdout.splitlines()[0].startswith(keys[0])
-    assert call("list", keys[0][:12]).stdout.endswith("1 runs, 0 unfinished, in results/runs\n")
-
-
-def test_a_run_in_training_is_told_from_one_that_was_left(keys: list[str]) -> None:
-    with Store().claim(keys[3]):
-        assert f"{keys[3]}  training " in call("list").stdout
+    assert f"{keys[0]}  finished    demo/{CELL}/seed0" in result.stdout.splitlines()
 
 
 def test_verify_names_what_is_damaged_and_moves_it_aside_on_request(keys: list[str]) -> None:
-    assert re.fullmatch(
-        r"3 runs are intact, 0 damaged\n\d+ files of data are intact\n", call("verify").stdout
-    )
+    said = call("verify").stdout
+    assert re.fullmatch(r"3 runs are intact, 0 damaged\n\d+ files of data are intact\n", said)
     Store().curve(keys[1]).write_text("torn")
     (Store().path(keys[2]) / "run.json").unlink()
-    result = call("verify")
-    assert result.exit_code == 2
+    result = call("verify", status=2)
     assert f"{keys[1]}  damaged: curve.csv is not what was written (demo/{CELL}/seed1)" in result.stdout
     assert f"{keys[2]}  damaged: run.json is missing" in result.stdout
     assert "1 runs are intact, 2 damaged" in result.stdout
-    assert result.stderr.count("\n") == 1 and keys[1] in result.stderr and "--set-aside" in result.stderr
+    assert keys[1] in result.stderr and "--set-aside" in result.stderr
     assert "damaged (curve.csv" in call("list").stdout
 
-    result = call("verify", "--set-aside")
-    assert result.exit_code == 0 and f"kept as results/runs/{keys[1]}.damaged1" in result.stdout
+    assert f"kept as results/runs/{keys[1]}.damaged1" in call("verify", "--set-aside").stdout
     assert Store().keys() == [keys[0]] and call("verify", "*eed*").stdout == "1 runs are intact, 0 damaged\n"
 
 
@@ -157,8 +147,8 @@ def test_verify_reads_prepared_data_whatever_a_stamp_says(
     assert damaged is not None
     sealed_json.write(stamps.stamp_path(path), {"mark": list(damaged), "sha256": sha})
     assert stamps.intact(path, sha)  # a disk that lost a bit changes no time
-    result = call("verify")
-    assert f"{path} is damaged and will be made again: it is not what was written\n" in result.stdout
+    said = call("verify").stdout
+    assert f"{path} is damaged and will be made again: it is not what was written\n" in said
     stamps._sha256.cache_clear()
     assert not stamps.intact(path, sha)
 
@@ -166,39 +156,36 @@ def test_verify_reads_prepared_data_whatever_a_stamp_says(
 def test_runs_go_to_another_project_and_into_its_cells(
     keys: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive = tmp_path / "runs.tar.gz"
+    archive, other, source = tmp_path / "runs.tar.gz", tmp_path / "other", tmp_path / "source"
     assert call("export", str(archive), CELL).stdout.startswith(f"2 runs in {archive} (")
-    other = tmp_path / "other"
     shutil.copytree("config", other / "config")
+    shutil.copytree("results/runs", source)
+    (source / keys[2] / "curve.csv").write_text("torn")
     monkeypatch.chdir(other)
-    result = call("import", str(archive))
-    assert result.exit_code == 0 and f"{archive}: 2 new runs, 0 here already\n" in result.stdout
+    assert f"{archive}: 2 new runs, 0 here already\n" in call("import", str(archive)).stdout
     assert CliRunner().invoke(app, ["list", CELL]).stdout == f"{CELL}  2/2 runs, not tuned\n"
     done = CliRunner().invoke(app, ["run", CELL])  # no data are here: nothing is trained
     assert done.exit_code == 0 and not Path("data").exists()
     assert Path("results/cells/demo", CELL).with_suffix(".json").exists()
+    result = call("import", str(source), status=2)
+    assert f"{source}: 0 new runs, 2 here already, 1 refused" in result.stdout
+    assert f"{keys[2]}: refused, curve.csv is not what was written" in result.stdout
+    assert result.stderr.startswith("error: 1 things were refused")
 
 
-def test_import_ends_with_an_error_when_something_was_refused(keys: list[str], tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    shutil.copytree("results/runs", source)
-    (source / keys[0] / "curve.csv").write_text("torn")
-    shutil.rmtree("results/runs")
-    result = call("import", str(source))
-    assert result.exit_code == 2 and f"{source}: 2 new runs, 0 here already, 1 refused" in result.stdout
-    assert f"{keys[0]}: refused, curve.csv is not what was written" in result.stdout
-    assert result.stderr.startswith("error: 1 things were refused") and result.stderr.count("\n") == 1
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["export", "x.tar.gz", "nothing"], "no run matches 'nothing'"),
+        (["verify", "nothing"], "no run matches 'nothing'"),
+        (["import", "gone.tar.gz"], "gone.tar.gz does not exist"),
+    ],
+)
+def test_what_cannot_be_exported_or_imported_is_said(keys: list[str], command: list[str], says: str) -> None:
+    assert says in call(*command, status=2).stderr
 
 
-def test_what_cannot_be_exported_or_imported_is_said(keys: list[str], tmp_path: Path) -> None:
-    result = call("export", str(tmp_path / "x.tar.gz"), "nothing")
-    assert result.exit_code == 2 and "no run matches 'nothing'" in result.stderr
-    result = call("verify", "nothing")
-    assert result.exit_code == 2 and "no run matches 'nothing'" in result.stderr
-    result = call("import", str(tmp_path / "gone.tar.gz"))
-    assert result.exit_code == 2 and "gone.tar.gz does not exist" in result.stderr
-
-
-def test_a_store_is_read_without_a_configuration(keys: list[str]) -> None:
+def test_a_store_is_read_without_a_configuration(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree("config")
+    monkeypatch.setattr(configuration, "paper_keys", lambda: ["check"])  # of those that are installed
     assert f"{keys[0]}  finished    -/digits/fedavg/seed0" in call("list").stdout

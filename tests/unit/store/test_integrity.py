@@ -91,6 +91,8 @@ def written(name: str, content: str) -> Callable[[Path], Any]:
         (sealed(files={"../../x": "0" * 64}), "files"),
         (sealed(key="../x"), "key"),
         (sealed(more=1), "more: Unexpected"),
+        (sealed(facts={"test_auc": {"odd": 1.0}}), "its facts hold odd: 1.0"),
+        (sealed(facts={"test_auc": {"sign": 1.0}}), "its facts hold sign: 1.0"),
         (sealed(reason=WORDS), "control characters"),
         (sealed(provenance={"commit": WORDS}), "control characters"),
         (sealed(provenance={"hardware": WORDS}), "control characters"),

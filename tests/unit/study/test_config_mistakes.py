@@ -17,6 +17,7 @@ PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 WINDOW = PLAIN | {"largest": "p", "within": 0.01, "at_least": 4}
 TREND = {"method": "Plain", "metric": "test_auc", "along": "p"}
 EXISTS = {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"}
+STABLE = {"train": {"iterations": 2}, "setting": {"p": 4}, "seeds": [7]}
 DATA = {"title": "f", "kind": "data", "datasets": []}
 
 
@@ -71,6 +72,9 @@ class TestConfig:
             UserError, match=r"unknown scale 'deom'\. Did you mean 'demo'\? Known: demo, paper"
         ):
             load_scale("deom")
+        Path("config/papers/toy.yaml").write_text("- toy\n")
+        with pytest.raises(UserError, match=r"toy\.yaml holds no keys but \['toy'\]"):
+            load_paper("toy")
         Path("config/config.yaml").write_text("scale: [demo")
         with pytest.raises(UserError, match=r"config/config\.yaml is not valid YAML"):
             load_config()
@@ -94,6 +98,12 @@ class TestConfig:
             (figure(methods=["Plain", "Plain"]), "figure1: methods: Plain is listed twice"),
             (figure(kind="pareto", x="round"), "pareto takes panels: dataset, one metric, and floats_up"),
             (figure(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
+            (figure(x="rond"), "figure1: unknown x of a figure of kind curves 'rond'.*'round'"),
+            (figure(references=["local"]), "references go with kind "),
+            (figure(kind="forest", references=["local", "pooled"]), "the gain over one reference"),
+            ({"proposes": ["Plane"]}, "proposes: unknown method 'Plane'.*'Plain'"),
+            ({"tune": lambda tune: tune["setting"].update(q=1)}, "tune: unknown setting 'q'"),
+            ({"tune": lambda tune: tune.update(stable=STABLE, each={"p": [2]})}, "`each` gives its values"),
             (figure(kind="final", x="p", settings={"p": [True]}), "figure1: x: p takes True here"),
             ({"scales": {"demo": {"settings": {"q": [1]}}}}, "scales: demo: unknown setting 'q'"),
             ({"methods": lambda all: all["Plain"].pop("algorithm")}, r"Plain\.algorithm: Field required"),
@@ -105,6 +115,8 @@ class TestConfig:
             (better(metric="test_pa"), "claims.*unknown metric 'test_pa'"),
             (claim(only={"q": 1}), "claims: 1.*unknown setting 'q'"),
             (claim(only={"p": 5}), "claims: 1.*unknown value of p '5'"),
+            (better(than={"p": 4}, rival="Plane"), "unknown method 'Plane'.*'Plain'"),
+            (claim(trend=TREND | {"gap": ["Plain", "Proximal"]}), "give either method or gap"),
             (claim(trend=TREND, holds="all"), "holds goes with better, no_worse and equal"),
             (claim(trend=TREND | {"along": "imratio"}), "table1 has one imratio only"),
             (

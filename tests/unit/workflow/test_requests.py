@@ -39,16 +39,15 @@ def test_what_is_no_request_for_the_same_is_written_again(damage: str | None) ->
     assert path.stat().st_mtime > 1 and json.loads(path.read_text())["config"] == 1
 
 
-def test_one_that_is_anew_is_written_once_in_each_call() -> None:
+def test_one_that_is_anew_is_written_once_in_each_call_and_none_by_a_job() -> None:
     texts = list[str]()
     for call in (Requests(), Requests()):
         for _ in range(2):
             texts.append(Path(call.ask(("training",), {}, anew=True)).read_text())
     assert texts[0] == texts[1] != texts[2] == texts[3]
-
-
-def test_a_job_writes_none() -> None:
     assert not Path(Requests(frozen=True).ask(TARGET, {"config": 1})).exists()
+    with pytest.raises(UserError, match=r"none\.json is no request"):
+        requests.config_of(Path("none.json"))
 
 
 def test_a_dry_run_leaves_what_was_there_with_its_times() -> None:
@@ -59,8 +58,3 @@ def test_a_dry_run_leaves_what_was_there_with_its_times() -> None:
     assert '"config": 2' in said
     assert path.read_bytes() == before and path.stat().st_mtime == 1
     assert [*requests.FOLDER.rglob("*.json")] == [path]
-
-
-def test_what_is_no_request_is_refused_by_its_name() -> None:
-    with pytest.raises(UserError, match=r"none\.json"):
-        requests.config_of(Path("none.json"))

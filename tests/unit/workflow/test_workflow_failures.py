@@ -20,7 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def job(name: str, rule: str = "train", command: str = "false", shown: tuple[str, ...] = ()) -> Job:
+def job(name: str, rule: str = "train", command: str = "false", *shown: str) -> Job:
     return Job(rule, f"{name}.json", f"{name}.log", f"{command} > {name}.log 2>&1 || exit 1", shown)
 
 
@@ -35,33 +35,24 @@ def test_only_logs_of_this_call_are_shown_with_their_last_lines(capsys: pytest.C
     assert "old" not in said and "never" not in said
 
 
-def test_what_shows_results_is_built_from_those_there_are_tables_before_the_page() -> None:
+def test_what_shows_results_is_built_from_those_there_are_tables_before_the_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("a.json").touch()
-    write = "cp a.json 'of {}.txt'"
     jobs = [
-        job("page", "page", write.format("page"), ("of table.txt",)),
-        job("table", "table", write.format("table"), ("a.json", "b.json")),
-        job("none", "figure", write.format("none"), ("b.json",)),
-        job("cell", "train", write.format("cell"), ("a.json",)),
+        job("page", "page", "cp a.json 'of page.txt'", "of table.txt"),
+        job("table", "table", "cp a.json 'of table.txt'", "a.json", "b.json"),
+        job("none", "figure", "cp a.json 'of none.txt'", "b.json"),
+        job("cell", "train", "cp a.json 'of cell.txt'", "a.json"),
+        job("broken", "table", "cp gone.json out", "a.json"),
+        job("quoted", "table", "cp a.json '$(touch bad);x'", "a.json"),
     ]
     build_from_what_is_there(jobs)
-    assert sorted(path.name for path in Path().glob("of *.txt")) == ["of page.txt", "of table.txt"], (
-        "the page shows the table that was just built"
-    )
-
-
-def test_what_cannot_be_built_is_not_called_built(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("a.json").touch()
-    jobs = [job(name, "table", f"cp {name} out", ("a.json",)) for name in ("a.json", "none.json")]
-    build_from_what_is_there(jobs)
+    made = sorted(path.name for path in Path().iterdir())
+    assert made == ["$(touch bad);x", "a.json", "of page.txt", "of table.txt"], "and no shell reads a command"
     said = capsys.readouterr().err
-    assert "there: a.json" in said and "there: none.json" not in said
-
-
-def test_no_shell_reads_the_command() -> None:
-    Path("a.json").touch()
-    build_from_what_is_there([job("t", "table", "cp a.json '$(touch bad);x'", ("a.json",))])
-    assert Path("$(touch bad);x").exists() and not Path("bad").exists()
+    assert "there: table.json" in said and "there: page.json" in said
+    assert "broken.json" not in said, "what cannot be built is not called built"
 
 
 def test_following_tells_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,12 +79,11 @@ def test_a_log_of_a_night_has_few_lines(monkeypatch: pytest.MonkeyPatch) -> None
     class Clock:
         """An event that is set when the night is over; each wait is a pause."""
 
+        def set(self) -> None: ...
+
         def wait(self, pause: float) -> bool:
             now[0] += pause
             return now[0] > 10 * 3600
-
-        def set(self) -> None:
-            raise AssertionError("nobody ends the night")
 
     class AtOnce:
         def __init__(self, target: Callable[[], None], daemon: bool) -> None:

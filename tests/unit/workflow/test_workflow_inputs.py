@@ -15,6 +15,8 @@ from fedbench.study.configuration import load_config
 from fedbench.workflow.inputs import Inputs
 
 pytestmark = pytest.mark.usefixtures("project")
+BETTER = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
+CLAIMS = {"claims": [{"says": "Good", "in": ["table1"], "better": BETTER}]}
 
 
 def inputs(paper: dict[str, Any] | None = None, **given: Any) -> Inputs:
@@ -23,29 +25,41 @@ def inputs(paper: dict[str, Any] | None = None, **given: Any) -> Inputs:
     return Inputs(load_config(overrides=given))
 
 
+def write(*paths: str | Path) -> None:
+    for path in map(Path, paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+
+
 def test_a_cell_needs_its_dataset_and_a_partition_per_seed() -> None:
     asked = inputs()
+    write_yaml(Path("config/papers/broken.yaml"), {"title": "x"})  # the mistakes of another stop no job
     (cell, *_) = asked.cells("toy", "table1")
-    data = asked.config.data_dir
-    keys = [run.data.partition_key(run.seed) for run in cell.runs]
-    assert asked.of_cell(cell) == [
-        f"{data}/prepared/digits.json",
-        *sorted(f"{data}/partitions/digits/{key}.npz" for key in keys),
-    ]
+    data, keys = asked.config.data_dir, [run.data.partition_key(run.seed) for run in cell.runs]
+    partitions = sorted(f"{data}/partitions/digits/{key}.npz" for key in keys)
+    assert asked.of_cell(cell) == [f"{data}/prepared/digits.json", *partitions]
     assert len(set(keys)) == 2
     run = asked.partitioned("digits", keys[1])
     assert run.data == cell.runs[1].data and run.seed == 1
+    with pytest.raises(UserError, match="no cell at scale demo has a partition digits/0000"):
+        asked.partitioned("digits", "0000")
 
 
-def test_a_cell_is_found_by_its_path_and_a_wrong_one_named() -> None:
+def test_a_cell_is_looked_up_by_its_path_and_a_wrong_one_named() -> None:
     asked = inputs()
     for cell in asked.cells("toy"):
         scale, paper, dataset, setting, file = cell.path.parts[2:]
         assert asked.cell(scale, paper, dataset, setting, file.removesuffix(".json")) is cell
-    with pytest.raises(UserError, match=r"p5_imratio0\.2/Plain\.json is not a cell of toy at scale demo"):
-        asked.cell("demo", "toy", "Digits", "p5_imratio0.2", "Plain")
-    with pytest.raises(UserError, match="no cell at scale demo has a partition digits/0000"):
-        asked.partitioned("digits", "0000")
+    for scale, setting, says in (
+        (
+            "demo",
+            "p5_imratio0.2",
+            r"p5_imratio0\.2/Plain\.json is not a cell of toy at scale demo; nearest: ",
+        ),
+        ("paper", "p2_imratio0.2", "--config scale=paper has it"),
+    ):
+        with pytest.raises(UserError, match=says):
+            asked.cell(scale, "toy", "Digits", setting, "Plain")
 
 
 @pytest.mark.parametrize(
@@ -75,26 +89,17 @@ def test_a_cell_waits_for_the_one_it_starts_from() -> None:
     assert not [path for path in asked.of_cell(by_method["Plain"]) if path.startswith("results")]
 
 
-def test_tables_and_figures_need_the_cells_that_the_scale_runs() -> None:
-    asked = inputs()
-    assert asked.of_table("toy", "table1") == [str(cell.path) for cell in asked.cells("toy", "table1")]
+def test_tables_figures_and_claims_need_the_cells_that_the_scale_runs() -> None:
+    asked = inputs(PAPER | CLAIMS)
+    results = [str(cell.path) for cell in asked.cells("toy", "table1")]
+    assert asked.of_table("toy", "table1") == asked.of_claims("toy") == results
     assert len(asked.of_figure("toy", "figure1")) == 2
-    assert asked.everything(["tex", "pdf"]) == [
-        "tables/table1.tex",
-        "tables/table1.pdf",
-        "figures/figure1.pdf",
-    ]
     assert {*asked.of_page("toy")} == {str(cell.path) for cell in asked.cells("toy")}
+    tables = [f"tables/{name}.{form}" for name in ("table1", "claims") for form in ("tex", "pdf")]
+    assert asked.everything(["tex", "pdf"]) == [*tables, "figures/figure1.pdf"]
+    assert inputs(PAPER).everything(["tex"]) == ["tables/table1.tex", "figures/figure1.pdf"]
     with pytest.raises(UserError, match=r"unknown table of toy .tabel1.\. Did you mean .table1."):
         asked.of_table("toy", "tabel1")
-
-
-def test_claims_have_a_table() -> None:
-    better = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
-    asked = inputs(PAPER | {"claims": [{"says": "Good", "in": ["table1"], "better": better}]})
-    tables, figures = ("tables/table1.md", "tables/claims.md"), ("figures/figure1.pdf",)
-    assert asked.everything(["md"]) == [*tables, *figures]
-    assert asked.of_claims("toy") == asked.of_table("toy", "table1")
 
 
 def test_tables_about_the_data_need_what_they_count() -> None:
@@ -118,21 +123,11 @@ def test_tables_about_the_data_need_what_they_count() -> None:
     assert asked.of_table("toy", "table5") == asked.of_table("toy", "table2")
 
 
-def test_the_mistakes_of_another_paper_stop_no_job() -> None:
-    asked = inputs()
-    write_yaml(Path("config/papers/broken.yaml"), {"title": "x"})
-    (cell, *_) = asked.cells("toy", "table1")
-    assert asked.partitioned("digits", cell.runs[0].data.partition_key(0)).seed == 0
-    with pytest.raises(UserError, match="no cell at scale demo"):
-        asked.partitioned("digits", "0000")
-
-
 def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    resolved = list[tuple[Any, ...]]()
-    real = plan.described
+    resolved, real = list[str](), plan.described
 
     def counted(paper: Any, scale: Any, *place: Any) -> Any:
-        resolved.append((paper.key, *place))
+        resolved.append(repr((paper.key, *place)))
         return real(paper, scale, *place)
 
     monkeypatch.setattr(plan, "described", counted)
@@ -145,24 +140,16 @@ def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: p
         for cell in asked.cells("toy"):
             asked.of_cell(cell)
             asked.partitioned("digits", cell.runs[0].data.partition_key(0))
-    assert len(resolved) == len({repr(place) for place in resolved}) == len(asked.cells("toy")) > 3
+    assert len(resolved) == len({*resolved}) == len(asked.cells("toy")) > 3
 
 
-def test_results_of_other_scales_and_papers_are_shown_by_claims_and_the_page_and_ours_are_inputs_already() -> (
-    None
-):
-    better = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
-    asked = inputs(PAPER | {"claims": [{"says": "Good", "in": ["table1"], "better": better}]})
-    ours, other, of_another = (
-        asked.cells("toy", "table1")[0].path,
-        Path("results/cells/paper/toy/x/y/z.json"),
-        Path("results/cells/demo/mine/x/y/z.json"),
-    )
-    for path in (ours, other, of_another):
-        path.parent.mkdir(parents=True)
-        path.write_text("{}")
-    assert asked.other_results("toy") == [str(other)]
-    assert asked.other_results() == sorted([str(other), str(of_another)])
+def test_results_of_other_scales_and_papers_are_shown_and_ours_are_inputs_already() -> None:
+    """By claims and by the page."""
+    asked = inputs(PAPER | CLAIMS)
+    other, of_another = "results/cells/paper/toy/x/y/z.json", "results/cells/demo/mine/x/y/z.json"
+    write(asked.cells("toy", "table1")[0].path, other, of_another)
+    assert asked.other_results("toy") == [other]
+    assert asked.other_results() == sorted([other, of_another])
 
 
 def test_a_paper_shows_files_of_its_own_and_of_what_it_extends_and_the_page_those_of_all() -> None:
@@ -182,8 +169,7 @@ def test_a_paper_shows_files_of_its_own_and_of_what_it_extends_and_the_page_thos
         (2, "reproduced/paper/toy.csv", True),
         (2, "reproduced/paper/curves/toy.csv", True),
     ):
-        Path(place).parent.mkdir(parents=True, exist_ok=True)
-        Path(place).write_text("")
+        write(place)
         shown = [place in ways[way](*of) for of in (["toy"], ["mine"], [])]
         assert shown == [shown_by_toy, True, True], place
     assert {"config/config.yaml", "config/papers/toy.yaml"} <= {*asked.configuration("mine")}
