@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import os
 import shutil
 import subprocess
@@ -23,13 +24,15 @@ OWN = ("tables/table1.tex", "tables/table1.csv", "tables/table1.md", "tables/tab
 
 
 class Project:
-    """The project's files under ``root``, cut down to one table of two cells that train in seconds.
-
-    ``programs``: the folder of the programs that it runs, ``BIN`` for real ones (forks.py).
-    """
+    """The project's files under ``root``, cut down to one table of two cells that train in seconds."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.programs = root, stand_ins()
+        self.root = root
+
+    @functools.cached_property
+    def programs(self) -> Path:
+        """The folder of the programs that it runs; set it to ``BIN`` for real ones (forks.py)."""
+        return stand_ins()
 
     @classmethod
     def fresh(cls, root: Path) -> Project:

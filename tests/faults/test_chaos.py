@@ -69,9 +69,7 @@ def test_the_last_restart_ends_with_the_bytes_of_an_undisturbed_run(
     made: dict[str, tuple[str, int]] = {}
     for _ in range(KILLS):
         workflows.append(WorkflowProcess(project, *TARGETS, "--cores", "2"))
-        print(
-            end(workflows[-1], dice), len(project.runs()), "runs", len(journal.read_journal(store)), "lines"
-        )
+        print(end(workflows[-1], dice), len(project.runs()), "runs")
         # done too early: what is derived from the store is to be made again
         if workflows[-1].process.returncode == 0:
             for folder in ("results/cells", "tables/localscgdam"):
@@ -91,9 +89,7 @@ def test_the_last_restart_ends_with_the_bytes_of_an_undisturbed_run(
         mine = [event for which, event in events if which == key]
         assert mine.count("finished") <= 1, f"{key} was trained {mine.count('finished')} times"
         assert "finished" not in mine[:-1], f"{key} was trained again after it was finished"
-    assert len([event for _, event in events if event == "continued"]) >= 1, (
-        "no run went on from a checkpoint"
-    )
+    assert "continued" in {event for _, event in events}, "no run went on from a checkpoint"
     assert sorted(path.name for path in store.iterdir()) == sorted([*project.curves(), "journal.jsonl"])
     left = [path for path in project.root.rglob(".*.tmp") if ".snakemake" not in path.parts]
     assert left == [], "temporary files of killed processes were left"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from bounds import bounded
 
-from fedbench.data.prepared import load_prepared, prepare
+from fedbench.data.prepared import prepare
 from fedbench.errors import LINE, UserError, explain
 
 RNG = np.random.default_rng(0)
@@ -103,12 +103,10 @@ def test_a_file_of_ones_own_is_never_to_be_deleted() -> None:
     [
         ("a,a,label", ROWS, "each column needs a name of its own, not 'a'"),
         (",b,label", ROWS, "numbers of rows are not features"),
-        ("a,b,label", [f"9,{row}" for row in ROWS], "a header of 3 names"),
         ("a,b,label", [f"{n},1,c{n // 3}" for n in range(40_000)], "13334 different ones; 10000 is the most"),
         ("a,b,label", ["1,2,x\x1b[31m", *ROWS], "has control characters"),
         ("q" * 5000 + "\x1b,b,label", ["z,1,x", *ROWS], "is not numeric"),
         ("a,b,label", ["8_0,1,x", *ROWS], "column 'a' has '8_0', which is not numeric"),
-        ("a,b,label", ["1e400,1,x", *ROWS], "not finite in float32"),
         ("a|b|label", [row.replace(",", "|") for row in ROWS], "unknown column in mine.csv 'label'"),
         ("\0" * 1000, [], "unknown column in mine.csv 'label'"),
     ],
@@ -121,21 +119,10 @@ def test_tables_that_would_be_read_in_another_sense_are_refused(
     refused(message)
 
 
-def test_a_table_with_a_byte_order_mark_has_its_first_column() -> None:
-    Path("config/datasets/mine.yaml").write_text("{file: mine.csv, label: label}")
-    Path("mine.csv").write_text(
-        "\n".join(["label,a", *(f"{'xy'[n % 2]},{n % 2}" for n in range(40))]), "utf-8-sig"
-    )
-    prepare("mine", "data")
-    prepared = load_prepared("mine", "data")
-    assert prepared.classes == ("x", "y") and (prepared.x_train[:, 0] == prepared.y_train).all()
-
-
 @pytest.mark.parametrize("name", ["a\nb.csv", "q" * 5000 + ".csv", "\x1b[31m.csv"])
 def test_the_name_of_a_file_stays_on_its_line(name: str) -> None:
-    Path("config/datasets/mine.yaml").write_text(
-        f"{{file: {ascii(name).replace(chr(39), chr(34))}, label: label}}"
-    )
+    quoted = ascii(name).replace("'", '"')
+    Path("config/datasets/mine.yaml").write_text(f"{{file: {quoted}, label: label}}")
     with pytest.raises((UserError, OSError)) as caught:
         prepare("mine", "data")
     said = explain(caught.value)

@@ -41,17 +41,16 @@ def until_checkpoints(project: Project, number: int, workflow: subprocess.Popen[
 
 
 def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_goes_on_to_the_same_bytes(
-    built: Project, workflows: list[WorkflowProcess]
+    project: Project, workflows: list[WorkflowProcess]
 ) -> None:
-    """From its checkpoint, and no folder needs to be unlocked."""
-    lengthen(built, 24)
-    with built.edit("config/config.yaml") as config:
-        config |= {"seeds": [0], "checkpoint_seconds": 0}
-    old = set(built.runs())
-    workflows.append(WorkflowProcess.held(built, CELL, "--cores", "1"))
+    """Seeds that are trained at a time, each from its checkpoint, to the bytes of one after another."""
+    lengthen(project, 24)
+    with project.edit("config/config.yaml") as config:
+        config |= {"seeds": [0, 1], "checkpoint_seconds": 0}
+    workflows.append(WorkflowProcess.held(project, CELL, "--cores", "2"))
     first = workflows[0].process
-    until_checkpoints(built, 1, first)
-    said = built.snakemake(CELL, fails=True)
+    until_checkpoints(project, 2, first)
+    said = project.snakemake(CELL, fails=True)
     told = re.search(r"another workflow is at work in this folder \(process (\d+)\)", said)
     assert told and os.getpgid(int(told[1])) == workflows[0].group
     assert "Directory cannot be locked" in said
@@ -59,30 +58,8 @@ def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_goes_on_to_the_
     workflows[0].kill()
     first.wait()
 
-    built.snakemake(CELL, "--cores", "1")
-    log = (built.root / f"logs/train/tiny/{METHOD}.log").read_text()
-    shown = re.search(r"round (\d+)/6", log)
-    assert shown and int(shown[1]) > 1, "it began again instead of going on:\n" + log
-    (key,) = set(built.runs()) - old
-    resumed = built.curves()[key]
-    assert not list(built.root.glob("results/runs/*.unfinished"))
-    (built.root / f"results/runs/{key}").rename(built.root / "set_aside")
-    fedbench(built, "run", METHOD, "--scale", "tiny")
-    assert built.curves()[key] == resumed
-
-
-def test_seeds_that_are_trained_at_a_time_go_on_after_a_kill_to_the_bytes_of_one_after_another(
-    project: Project, workflows: list[WorkflowProcess]
-) -> None:
-    lengthen(project, 24)
-    with project.edit("config/config.yaml") as config:
-        config |= {"seeds": [0, 1], "checkpoint_seconds": 0}
-    workflows.append(WorkflowProcess.held(project, CELL, "--cores", "2"))
-    until_checkpoints(project, 2, workflows[0].process)
-    workflows[0].kill()
-    workflows[0].process.wait()
-
     project.snakemake(CELL, "--cores", "2")
+    assert not list(project.root.glob("results/runs/*.unfinished"))
     events = journal.read_journal(project.root / "results/runs")
     went_on = {line["pid"] for line in events if line["event"] == "continued"}
     assert len(went_on) == 2, "each seed in a process of its own, from its checkpoint"
@@ -137,8 +114,8 @@ def test_a_killed_job_stops_no_other_and_the_end_says_what_happened(
     assert set(trained(built).values()) == {1} and len(trained(built) - before) == 4
 
 
-def shift(paths: list[Path], seconds: float) -> None:
-    for path in paths:
+def shift(folder: Path, seconds: float) -> None:
+    for path in (path for path in folder.rglob("*") if path.is_file()):
         when = path.stat().st_mtime + seconds
         os.utime(path, (when, when))
 
@@ -146,16 +123,15 @@ def shift(paths: list[Path], seconds: float) -> None:
 def test_data_of_the_future_and_runs_copied_in_by_hand_are_used_as_they_are(
     built: Project, tmp_path: Path
 ) -> None:
-    table = (built.root / TARGET).read_bytes()
-    shift([path for path in (built.root / "data").rglob("*") if path.is_file()], YEARS)
+    table, runs = (built.root / TARGET).read_bytes(), built.root / "results/runs"
+    shift(built.root / "data", YEARS)
     (built.root / "results").rename(tmp_path / "elsewhere")
     shutil.rmtree(built.root / "tables/localscgdam")
     (built.root / TARGET).unlink()
-    (built.root / "results/runs").mkdir(parents=True)
     keys = [path.parent.name for path in tmp_path.glob("elsewhere/runs/*/run.json")]
     for key in keys:
-        shutil.copytree(tmp_path / "elsewhere/runs" / key, built.root / "results/runs" / key)
-    (built.root / f"results/runs/{keys[0]} (copy)").mkdir()  # a copy that someone broke off
+        shutil.copytree(tmp_path / "elsewhere/runs" / key, runs / key)
+    (runs / f"{keys[0]} (copy)").mkdir()  # a copy that someone broke off
     before = built.runs()
     assert jobs(built.snakemake(TARGET)) == {"train": 2, "table": 1, "own_table": 1}
     assert len(keys) == 4 and trained(built) == {} and built.runs() == before
@@ -165,8 +141,8 @@ def test_data_of_the_future_and_runs_copied_in_by_hand_are_used_as_they_are(
 
 def test_results_of_the_past_and_notes_that_a_power_cut_emptied_train_nothing(built: Project) -> None:
     table = (built.root / TARGET).read_bytes()
-    shift([path for path in (built.root / "results").rglob("*") if path.is_file()], -YEARS)
-    shift([path for path in (built.root / "tables/localscgdam").iterdir() if path.is_file()], -YEARS)
+    for folder in ("results", "tables/localscgdam"):
+        shift(built.root / folder, -YEARS)
     notes = [path for path in (built.root / ".snakemake/metadata").rglob("*") if path.is_file()]
     assert notes
     for path in notes:
