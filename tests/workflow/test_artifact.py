@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from forks import stand_ins
+from projects import ROOT
 
-ROOT = Path(__file__).parents[2]
 AUTHOR = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
@@ -89,10 +89,22 @@ def recompute(folder: Path, fails: bool = False) -> str:
     return call(folder / "code", sys.executable, *words[1:], fails=fails)
 
 
-def test_an_evaluator_recomputes_the_verdicts(received: Path) -> None:
-    said = recompute(received).strip()
+def test_an_evaluator_recomputes_the_verdicts_of_this_study_alone(clone: Path, received: Path) -> None:
+    said, code = recompute(received).strip(), received / "code"
     assert re.fullmatch(r"1\d of 1\d verdicts agree", said), "the shipped ones of FashionMNIST"
     assert f"It says: `{said}`" in (received / "README.md").read_text()
+
+    assert [path.name for path in (code / "config/papers").iterdir()] == ["localscgdam.yaml"]
+    assert {path.name for path in (code / "published").iterdir()} == {"localscgdam", "index.csv"}
+    assert {path.stem for path in (code / "reproduced").rglob("*.csv")} == {"localscgdam"}
+    assert not (code / "my").exists() and not (code / "config/datasets/patients.yaml").exists()
+
+    fedbench(clone, "table", "localscgdam/table1", "--scale", "tiny")
+    for form in ("csv", "tex", "md", "json", "macros.tex"):
+        path = f"tables/localscgdam/table1.{form}"
+        assert (code / path).read_bytes() == (clone / path).read_bytes(), form
+    exported = pd.read_csv(code / "reproduced/tiny/localscgdam.csv")
+    assert {*exported.method} == {"LocalSGDM"} and not (clone / "reproduced/tiny").exists()
 
 
 def test_a_run_that_was_changed_gives_another_verdict(received: Path) -> None:
@@ -121,10 +133,13 @@ def test_an_evaluator_trains_a_cell_again(received: Path) -> None:
     assert again.read_bytes() == curves[again.parent.name], "one run, and its curve has the same bytes"
 
 
-def test_one_seed_is_trained_where_the_call_names_several(clone: Path, archive: Path, tmp_path: Path) -> None:
-    before = archive.read_bytes()
-    options = ("--scale", "tiny", "--set", "seeds=0,1")
-    fedbench(clone, "artifact", "localscgdam/table1", *options)
+def test_the_same_inputs_give_the_same_bytes_and_one_seed_is_trained_of_several(
+    clone: Path, archive: Path, tmp_path: Path
+) -> None:
+    before, table = archive.read_bytes(), ("artifact", "localscgdam/table1", "--scale", "tiny")
+    fedbench(clone, *table)
+    assert archive.read_bytes() == before
+    fedbench(clone, *table, "--set", "seeds=0,1")
     with zipfile.ZipFile(archive) as file:
         file.extractall(tmp_path)
     archive.write_bytes(before)
@@ -132,47 +147,15 @@ def test_one_seed_is_trained_where_the_call_names_several(clone: Path, archive: 
     assert train[-2:] in (["--set", "seeds=0"], ["--set", "seeds=1"]), "of several the last one counts"
 
 
-def test_an_artifact_has_its_own_study_alone(received: Path) -> None:
-    code = received / "code"
-    assert [path.name for path in (code / "config/papers").iterdir()] == ["localscgdam.yaml"]
-    assert {path.name for path in (code / "published").iterdir()} == {"localscgdam", "index.csv"}
-    assert {path.stem for path in (code / "reproduced").rglob("*.csv")} == {"localscgdam"}
-    assert not (code / "my").exists() and not (code / "config/datasets/patients.yaml").exists()
-
-
-def test_the_table_inside_is_that_of_the_clone(clone: Path, received: Path) -> None:
-    fedbench(clone, "table", "localscgdam/table1", "--scale", "tiny")
-    for form in ("csv", "tex", "md", "json", "macros.tex"):
-        path = f"tables/localscgdam/table1.{form}"
-        assert (received / "code" / path).read_bytes() == (clone / path).read_bytes(), form
-    exported = pd.read_csv(received / "code/reproduced/tiny/localscgdam.csv")
-    assert {*exported.method} == {"LocalSGDM"} and not (clone / "reproduced/tiny").exists()
-
-
-def test_the_same_inputs_give_the_same_bytes(clone: Path, archive: Path) -> None:
-    before = archive.read_bytes()
-    fedbench(clone, "artifact", "localscgdam/table1", "--scale", "tiny")
-    assert archive.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("target", "words"),
-    [
+def test_what_cannot_be_archived_is_told(clone: Path) -> None:
+    for target, words in (
         ("localscgdam/table9", "unknown table"),
         ("arena/leaderboard", "has no runs at scale tiny: nothing to archive"),
-    ],
-)
-def test_what_cannot_be_archived_is_told(clone: Path, target: str, words: str) -> None:
-    assert words in fedbench(clone, "artifact", target, "--scale", "tiny", fails=True)
-
-
-def test_code_of_no_commit_is_refused(clone: Path) -> None:
+    ):
+        assert words in fedbench(clone, "artifact", target, "--scale", "tiny", fails=True)
     changed = clone / "config/scales/tiny.yaml"
     before = changed.read_text()
     changed.write_text(before + "# a remark\n")
-    try:
-        assert "commit src/ and config/" in fedbench(
-            clone, "artifact", "localscgdam/table1", "--scale", "tiny", fails=True
-        )
-    finally:
-        changed.write_text(before)
+    said = fedbench(clone, "artifact", "localscgdam/table1", "--scale", "tiny", fails=True)
+    changed.write_text(before)
+    assert "commit src/ and config/" in said

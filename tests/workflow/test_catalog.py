@@ -1,12 +1,10 @@
-"""The Snakemake workflow catalog's conditions for "standardized usage", in the order in which it checks them."""
+"""The workflow where fedbench is not installed, and in the Snakemake workflow catalog's conditions."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-
-import yaml
 
 from fedbench.study.schema import Config
 from projects import BIN, ROOT
@@ -33,25 +31,9 @@ main(sys.argv[1:])
 """
 
 
-def bare(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", BARE, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-
-
-def test_the_readme_is_about_a_snakemake_workflow() -> None:
-    assert "snakemake workflow" in (ROOT / "README.md").read_text().lower()
-
-
-def test_the_workflow_and_its_rules_lie_where_the_catalog_looks() -> None:
-    assert (ROOT / "workflow/Snakefile").is_file()
-    assert {path.suffix for path in (ROOT / "workflow/rules").iterdir()} == {".smk"}
-
-
-def test_the_catalog_can_say_how_the_workflow_is_used() -> None:
-    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
-    assert "make setup" in usage["mandatory-flags"]["desc"] and usage["report"] is True
-    assert set(usage["software-stack-deployment"]) == {"conda", "apptainer", "apptainer+conda"}
+def call(*command: str | Path, folder: Path = ROOT) -> tuple[int, str]:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
 
 
 def test_the_readme_of_the_configuration_has_each_key() -> None:
@@ -59,17 +41,12 @@ def test_the_readme_of_the_configuration_has_each_key() -> None:
     assert [name for name in Config.model_fields if f"| `{name}` |" not in text] == []
 
 
-def test_the_rules_can_be_linted_where_fedbench_is_not_installed() -> None:
-    done = bare("--lint")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "your workflow is in a good condition" in done.stderr
-
-
-def test_nothing_runs_where_fedbench_is_not_installed() -> None:
-    done = bare("--dry-run", "tables/table1.md")
-    assert done.returncode == 1
-    assert "error: fedbench is not installed where Snakemake runs; run `make setup`" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_where_fedbench_is_not_installed_the_rules_can_be_linted_and_nothing_runs() -> None:
+    status, said = call(sys.executable, "-c", BARE, "--lint")
+    assert status == 0 and "your workflow is in a good condition" in said, said
+    status, said = call(sys.executable, "-c", BARE, "--dry-run", "tables/table1.md")
+    assert status == 1 and "error: fedbench is not installed where Snakemake runs; run `make setup`" in said
+    assert "Traceback" not in said
 
 
 def test_another_workflow_that_takes_it_as_a_module_is_told_what_to_do(tmp_path: Path) -> None:
@@ -77,10 +54,5 @@ def test_another_workflow_that_takes_it_as_a_module_is_told_what_to_do(tmp_path:
         f'module fedbench:\n    snakefile: "{ROOT}/workflow/Snakefile"\n    config: config\n\n'
         "use rule * from fedbench as fedbench_*\n"
     )
-    done = subprocess.run(
-        [BIN / "snakemake", "--dry-run"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert (
-        "run it in a clone of fedbench or in a folder made by `fedbench init` (it is no module" in done.stderr
-    )
+    status, said = call(BIN / "snakemake", "--dry-run", folder=tmp_path)
+    assert status == 1 and "run it in a clone of fedbench or in a folder made by `fedbench init`" in said

@@ -45,15 +45,13 @@ def cards_seen(project: Project) -> list[str]:
 
 
 @pytest.mark.usefixtures("cards")
-def test_with_the_default_profile_one_job_at_a_time_has_a_card(built: Project) -> None:
-    assert train_again(built, "seeds=0") == [1, 1]
-    assert cards_seen(built) == [CARDS[0]] * 2
-
-
-@pytest.mark.usefixtures("cards")
-def test_with_two_cards_given_two_jobs_train_at_a_time(built: Project) -> None:
-    assert train_again(built, "seeds=0", "--resources", "gpu=2") == [2]
-    assert set(cards_seen(built)) <= set(CARDS) and len(cards_seen(built)) == 2
+@pytest.mark.parametrize(("given", "waves", "seen"), [((), [1, 1], 1), (("--resources", "gpu=2"), [2], 2)])
+def test_a_job_has_a_card_and_as_many_train_at_a_time_as_are_given(
+    built: Project, given: tuple[str, ...], waves: list[int], seen: int
+) -> None:
+    """One with the default profile, the first of both."""
+    assert train_again(built, "seeds=0", *given) == waves
+    assert {*cards_seen(built)} == {*CARDS[:seen]} and len(cards_seen(built)) == 2
 
 
 def test_without_cards_there_are_as_many_jobs_as_cores_and_the_same_bytes_as_with_one(

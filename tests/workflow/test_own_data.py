@@ -1,39 +1,11 @@
-"""A dataset of the user's own, in a CSV or in code: what is done again when it changes, and what is not."""
+"""A dataset of the user's own: what is done again when it changes, and what is not."""
 
 from __future__ import annotations
-
-import shutil
 
 import numpy as np
 import pytest
 
-from projects import ROOT, TABLE, Project, fedbench, jobs
-
-IN_CODE = """
-from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
-
-from fedbench.data.dataset import Arrays, Dataset
-
-
-class Points(Dataset):
-    \"\"\"The points of a file that lies among the raw ones.\"\"\"
-
-    def sources(self, folder: Path) -> list[Path]:
-        return [folder / "points.csv"]
-
-    def prepare(self, raw_dir: Path) -> Arrays:
-        label = {2: "ab".index}
-        rows = np.loadtxt(raw_dir / "points.csv", delimiter=",", skiprows=1, converters=label, encoding="utf-8")
-        x, y = rows[:, :2].astype(np.float32), rows[:, 2].astype(np.int64)
-        return Arrays(x[:40], y[:40], x[40:], y[40:])
-
-
-facts = {"licence": "own", "source": "own", "account": "-"}
-dataset = Points(name="points", title="Points", classes=("a", "b"), shape=(2,), **facts)
-"""
+from projects import TABLE, Project, jobs
 
 
 def points(project: Project, shift: float, path: str = "points.csv") -> None:
@@ -86,30 +58,3 @@ def test_changed_data_are_prepared_and_trained_again_a_title_or_another_place_tr
     said = own_data.snakemake(f"{TABLE}.md", fails=True)
     assert "error: config/datasets/points.yaml: file moved.csv does not exist" in said
     assert "Traceback" not in said
-
-
-def test_raw_files_of_a_dataset_in_code_are_prepared_again_and_runs_on_the_others_named(
-    own_data: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(ROOT / "src/fedbench", own_data.root / "src/fedbench")
-    (own_data.root / "src/fedbench/data/datasets/points.py").write_text(IN_CODE)
-    (own_data.root / "config/datasets/points.yaml").unlink()
-    monkeypatch.setenv("PYTHONPATH", str(own_data.root / "src"))
-    raw, warning = "data/raw/points/points.csv", "Numbers that do not compare: Digits"
-    (own_data.root / raw).parent.mkdir(parents=True)
-    points(own_data, 1.0, raw)
-    own_data.snakemake(f"{TABLE}.md")
-    shown, before = own_data.table()["LocalSGDM"]["mean"], own_data.runs()
-    assert warning not in (own_data.root / f"{TABLE}.md").read_text()
-
-    points(own_data, 3.0, raw)
-    assert (
-        jobs(own_data.snakemake(f"{TABLE}.md")).items() >= {"prepare": 1, "partition": 1, "table": 1}.items()
-    )
-    assert own_data.runs() == before and own_data.table()["LocalSGDM"]["mean"] == shown
-    assert warning in (own_data.root / f"{TABLE}.md").read_text()
-
-    assert "1 of 1 runs forgotten" in fedbench(own_data, "forget", "Digits", "--paper", "localscgdam")
-    assert jobs(own_data.snakemake(f"{TABLE}.md"))["train"] == 1
-    assert own_data.table()["LocalSGDM"]["mean"] != shown
-    assert warning not in (own_data.root / f"{TABLE}.md").read_text()

@@ -10,6 +10,8 @@ import pytest
 
 from projects import OWN, TABLE, Project, jobs
 
+METHOD = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
+
 
 def test_a_table_from_nothing(once_built: tuple[Project, str]) -> None:
     project, said = once_built
@@ -22,7 +24,6 @@ def test_a_table_from_nothing(once_built: tuple[Project, str]) -> None:
     for path in OWN:
         same = (project.root / TABLE).with_name(Path(path).name)
         assert (project.root / path).read_bytes() == same.read_bytes()
-    assert "LocalSGDAM" in (project.root / "tables/table1.tex").read_text()
 
 
 def test_a_changed_learning_rate_and_another_seed_train_what_they_concern_only(built: Project) -> None:
@@ -38,28 +39,24 @@ def test_a_changed_learning_rate_and_another_seed_train_what_they_concern_only(b
     assert {row["n_seeds"] for row in built.table().values()} == {"3"}
 
 
-def test_comments_and_what_changes_no_number_train_nothing(built: Project) -> None:
-    given = ("device=auto", "mirror=.", "client_chunk=2")
+def test_what_changes_no_number_trains_nothing(built: Project) -> None:
+    given, before = (
+        ("device=auto", "mirror=.", "client_chunk=2"),
+        (built.root / "tables/table1.md").read_bytes(),
+    )
     assert "Nothing to be done" in built.snakemake("tables/table1.tex", "--config", *given)
+    shutil.rmtree(built.root / "tables/localscgdam")
+    (built.root / "tables/table1.tex").unlink()
+    assert jobs(built.snakemake("tables/table1.tex")) == {"table": 1, "own_table": 1}
+    assert (built.root / "tables/table1.md").read_bytes() == before
+    said = built.snakemake("tables/table1.tex", "--config", "tolerance=0.05")
+    assert jobs(said) == {"table": 1, "own_table": 1}
+    assert json.loads((built.root / f"{TABLE}.json").read_text())["tolerance"] == 0.05
     for path in ("config/papers/localscgdam.yaml", "workflow/rules/train.smk", "data_prep/partition.py"):
         with (built.root / path).open("a") as file:
             file.write("\n# a remark\n")
     said = built.snakemake("tables/table1.tex", "--dry-run")
     assert "rule table:" in said and "rule train:" not in said
-
-
-def test_a_deleted_table_is_rebuilt_without_training(built: Project) -> None:
-    before = (built.root / "tables/table1.md").read_bytes()
-    shutil.rmtree(built.root / "tables/localscgdam")
-    (built.root / "tables/table1.tex").unlink()
-    assert jobs(built.snakemake("tables/table1.tex")) == {"table": 1, "own_table": 1}
-    assert (built.root / "tables/table1.md").read_bytes() == before
-
-
-def test_another_tolerance_rebuilds_the_table_only(built: Project) -> None:
-    said = built.snakemake("tables/table1.tex", "--config", "tolerance=0.05")
-    assert jobs(said) == {"table": 1, "own_table": 1}
-    assert json.loads((built.root / f"{TABLE}.json").read_text())["tolerance"] == 0.05
 
 
 def test_a_figure_and_a_typeset_table_from_the_same_runs(built: Project) -> None:
@@ -69,3 +66,25 @@ def test_a_figure_and_a_typeset_table_from_the_same_runs(built: Project) -> None
     assert jobs(said) == {"typeset": 1, "own_pdf": 1, "figure": 1, "own_figure": 1}
     for path in ("tables/table1.pdf", "figures/figure1.pdf"):
         assert (built.root / path).read_bytes().startswith(b"%PDF")
+
+
+def test_the_report_page_follows_what_it_shows(built: Project) -> None:
+    with built.edit("config/papers/localscgdam.yaml") as paper:  # one table and one figure of the same cells
+        for kind, kept in (("tables", "table1"), ("figures", "figure1")):
+            paper[kind] = {kept: paper[kind][kept]}
+    page = built.root / "report.html"
+    assert jobs(built.snakemake("report.html")) == {"page": 1}, "it draws tables and figures itself"
+    for anchor in ("tiny/localscgdam/table1", "tiny/localscgdam/figure1", f"tiny/{METHOD}"):
+        assert f'id="{anchor}"' in page.read_text()
+    assert "Nothing to be done" in built.snakemake("report.html")
+
+    other = built.root / f"results/cells/demo/{METHOD}.json"
+    other.parent.mkdir(parents=True)
+    shutil.copy(built.root / f"results/cells/tiny/{METHOD}.json", other)
+    assert jobs(built.snakemake("report.html")) == {"page": 1}, "results of another scale are shown too"
+    assert 'id="demo/localscgdam"' in page.read_text()
+    for changed, key in (("papers/localscgdam", "title"), ("scales/tiny", "description")):
+        with built.edit(f"config/{changed}.yaml") as content:
+            content[key] = "Another title"
+        assert jobs(built.snakemake("report.html")) == {"page": 1}, changed
+    assert "Another title" in page.read_text()

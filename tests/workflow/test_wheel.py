@@ -73,9 +73,8 @@ def test_the_commands_work_in_an_empty_folder_and_write_there_alone(installed: P
     assert "CLIMB" in claims
     fedbench(installed, tmp_path, "table", "localscgdam/table1", "--scale", "reduced")
     made = contents(tmp_path / "tables")
-    assert (
-        b"0.977" in made["localscgdam/table1.md"] and b"reproduced/reduced/" in made["localscgdam/table1.csv"]
-    )
+    assert b"0.977" in made["localscgdam/table1.md"]
+    assert b"reproduced/reduced/" in made["localscgdam/table1.csv"]
     assert not any(str(installed).encode() in content for content in made.values()), (
         "no place of this machine"
     )
@@ -83,14 +82,13 @@ def test_the_commands_work_in_an_empty_folder_and_write_there_alone(installed: P
     assert contents(installed) == before
 
 
-@pytest.mark.parametrize("command", [("tune", "Digits"), ("export", "table1")])
-def test_what_is_installed_is_not_changed(installed: Path, tmp_path: Path, command: tuple[str, str]) -> None:
-    _, error = fedbench(installed, tmp_path, *command, fails=True)
-    assert error.startswith("error: ") and "fedbench init" in error and error.count("\n") == 1
-    assert not any(tmp_path.iterdir())
-
-
-def test_the_current_folder_is_the_project_if_it_has_a_configuration(installed: Path, tmp_path: Path) -> None:
+def test_what_is_installed_is_not_changed_and_a_configuration_makes_a_project(
+    installed: Path, tmp_path: Path
+) -> None:
+    for command in (("tune", "Digits"), ("export", "table1")):
+        _, error = fedbench(installed, tmp_path, *command, fails=True)
+        assert error.startswith("error: ") and "fedbench init" in error and error.count("\n") == 1
+        assert not any(tmp_path.iterdir())
     (tmp_path / "config").mkdir()
     _, error = fedbench(installed, tmp_path, "list", fails=True)
     assert "config/config.yaml does not exist" in error and "note:" not in error
@@ -99,7 +97,11 @@ def test_the_current_folder_is_the_project_if_it_has_a_configuration(installed: 
 def test_a_copy_is_a_project_in_which_snakemake_runs(installed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     fedbench(installed, tmp_path, "init", "mine")
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", *project.PARTS], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert contents(folder) == contents(installed / "fedbench/project")
+    assert {*contents(folder)} == {*listed} != set()
     with (folder / "config/papers/localscgdam.yaml").open() as file:
         paper = yaml.safe_load(file)
     paper["tables"]["table1"] |= {"methods": ["CoDA", "LocalSGDM"], "settings": {"p": [4]}}
@@ -117,12 +119,3 @@ def test_a_copy_is_a_project_in_which_snakemake_runs(installed: Path, tmp_path: 
     _, error = fedbench(installed, folder, "init", fails=True)
     assert error.startswith("error: config/README.md exists") and error.count("\n") == 1
     assert kept.read_text().endswith("# changed\n") and not (folder / "Snakefile").exists()
-
-
-def test_the_wheel_has_what_a_project_is_made_of(installed: Path) -> None:
-    listed = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", *project.PARTS], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert [*contents(installed / "fedbench/project")] and {*listed} == {
-        *contents(installed / "fedbench/project")
-    }

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from toy import PAPER, write_yaml
@@ -113,16 +112,6 @@ def test_doctor_reports_and_a_broken_dataset_hides_no_other(monkeypatch: pytest.
     lines = {line.split()[0]: line for line in said.splitlines() if line.startswith("  ")}
     assert lines["cifar10"].endswith("broken: ZeroDivisionError: in its own code")
     assert "prepared: " in lines["digits"] and "melanoma" in lines
-
-
-def test_the_installed_command_ends_the_same_way() -> None:
-    def run(*arguments: str) -> Any:
-        code = "from fedbench.commands.cli import main; main()"
-        return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
-
-    good, bad = run("list", CELL), run("list", "nothing")
-    assert (good.returncode, good.stdout) == (0, f"{CELL}  0/2 runs, not tuned\n")
-    assert bad.returncode == 2 and bad.stderr.startswith("error: no cell matches") and bad.stdout == ""
 
 
 def test_a_place_of_a_run_can_be_set_for_a_call_and_is_shown_with_its_layer() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -69,31 +68,6 @@ def test_following_tells_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> No
     end = follow(state, seconds=0.001)
     assert [told.get(timeout=30) for _ in range(3)] == [["one"], ["two"], ["end"]]
     end()
-
-
-def test_a_log_of_a_night_has_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, told = [0.0], list[float]()
-    monkeypatch.setattr(training.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(training, "tell", lambda lines: told.append(now[0]))
-
-    class Clock:
-        """An event that is set when the night is over; each wait is a pause."""
-
-        def set(self) -> None: ...
-
-        def wait(self, pause: float) -> bool:
-            now[0] += pause
-            return now[0] > 10 * 3600
-
-    class AtOnce:
-        def __init__(self, target: Callable[[], None], daemon: bool) -> None:
-            self.start = target
-
-    monkeypatch.setattr(training.threading, "Event", Clock)
-    monkeypatch.setattr(training.threading, "Thread", AtOnce)
-    follow(lambda: [str(now[0])])
-    assert told[:2] == [30.0, 60.0] and len(told) < 50
-    assert told[-1] > 8 * 3600
 
 
 def test_folders_that_are_not_there_yet_are_checked_where_they_will_be(

@@ -10,7 +10,6 @@ import pytest
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.study import plan
 from fedbench.study.configuration import load_config
 from fedbench.workflow.inputs import Inputs
 
@@ -121,26 +120,6 @@ def test_tables_about_the_data_need_what_they_count() -> None:
         assert asked.partitioned("digits", Path(path).stem).seed == 0
     assert asked.of_table("toy", "table4") == [f"{asked.config.data_dir}/prepared/digits.json"]
     assert asked.of_table("toy", "table5") == asked.of_table("toy", "table2")
-
-
-def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    resolved, real = list[str](), plan.described
-
-    def counted(paper: Any, scale: Any, *place: Any) -> Any:
-        resolved.append(repr((paper.key, *place)))
-        return real(paper, scale, *place)
-
-    monkeypatch.setattr(plan, "described", counted)
-    asked = inputs()
-    asked.everything(["tex"])
-    assert not resolved
-    for _ in range(2):
-        asked.of_table("toy", "table1")
-        asked.of_figure("toy", "figure1")
-        for cell in asked.cells("toy"):
-            asked.of_cell(cell)
-            asked.partitioned("digits", cell.runs[0].data.partition_key(0))
-    assert len(resolved) == len({*resolved}) == len(asked.cells("toy")) > 3
 
 
 def test_results_of_other_scales_and_papers_are_shown_and_ours_are_inputs_already() -> None:
