@@ -91,13 +91,6 @@ def test_arrays_that_lie_are_refused(changed: dict[str, bytes], message: str) ->
     assert not Path("harm").exists()
 
 
-def test_a_file_of_ones_own_is_never_to_be_deleted() -> None:
-    Path("mine.npz").write_bytes(b"damaged")
-    with pytest.raises(UserError, match="Write it again") as caught:
-        prepare("mine", "data")
-    assert "elete" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [
