@@ -85,12 +85,6 @@ def test_a_lock_that_another_host_may_hold_stays(folder: Path) -> None:
     assert release_stale_lock(folder) is False and len(locks(folder)) == 1
 
 
-def test_a_fresh_folder_is_marked(tmp_path: Path) -> None:
-    assert release_stale_lock(tmp_path / ".snakemake") is False
-    assert str(os.getpid()) in (tmp_path / ".snakemake" / "fedbench.lock").read_text()
-    stale_locks._held.pop().close()
-
-
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(WriteError, match=r"cannot write .*file/\.snakemake"):

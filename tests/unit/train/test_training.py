@@ -178,16 +178,6 @@ class TestRun:
         assert events == ["begun", "continued", "finished"]
         assert record.metrics == undisturbed.metrics and record.files == undisturbed.files
 
-    def test_device_chunk_and_folders_change_no_numbers(self, tmp_path: Path, prepared_digits: Path) -> None:
-        spec = cell().runs[0]
-        first = train_run(spec, config(), Store(tmp_path / "a"))
-        shutil.copytree(prepared_digits, tmp_path / "moved")
-        second = train_run(
-            spec, config(data_dir=str(tmp_path / "moved"), client_chunk=3), Store(tmp_path / "b")
-        )
-        assert first.metrics["test_auc"] == pytest.approx(second.metrics["test_auc"], abs=1e-4)
-        assert first.metrics["floats_up"] == second.metrics["floats_up"]
-
     @pytest.mark.parametrize("metric", [float("nan"), float("inf"), np.float64("nan")])
     def test_the_record_is_plain_json(self, metric: float, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Evaluator, "metrics", lambda *given, **named: {"test_auc": metric, "val_auc": 1})

@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -144,42 +143,6 @@ def test_who_is_told_to_stop_tells_the_others_which_save_their_work(told: signal
     assert len(pids) == 2 and not any(map(alive, pids))
     assert len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 2
     assert out.count("the same command goes on from here") == 2 and "Traceback" not in err
-
-
-INTERRUPTED = """
-from fedbench.train.workers import workers
-from fedbench.study.schema import Config
-
-try:
-    with workers(Config(), 2) as trained:
-        trained.begin("a run")
-        trained.finished()
-except KeyboardInterrupt:
-    print("stopped")
-"""
-
-
-def children(of: int) -> list[str]:
-    """The commands of a process's children."""
-    try:
-        pids = Path(f"/proc/{of}/task/{of}/children").read_text().split()
-        return [Path(f"/proc/{pid}/cmdline").read_text() for pid in pids]
-    except FileNotFoundError:
-        return []
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed in /proc")
-def test_an_interrupt_while_pytorch_is_imported_is_no_traceback() -> None:
-    begun = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-    while not any("forkserver" in command for command in children(begun.pid)):
-        assert begun.poll() is None, begun.communicate()
-        time.sleep(0.01)
-    time.sleep(0.3)  # until Python's own handler is there
-    os.killpg(begun.pid, signal.SIGINT)  # as a terminal does
-    assert begun.communicate(timeout=120) == ("stopped\n", "")
 
 
 def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
