@@ -16,7 +16,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from world import CONDITIONAL, CPU, METHODS, images, points, simulate, spec
 
-from fedbench import net, testing
+from fedbench import testing
 from fedbench.data.clients import Arrays
 from fedbench.engine.execution import Execution
 from fedbench.engine.recorder import Recorder
@@ -125,26 +125,6 @@ def test_an_operation_on_two_devices_fails_here(monkeypatch: pytest.MonkeyPatch)
     run.state.server["x"] = torch.zeros(run.problem.net.d)
     with pytest.raises(RuntimeError, match="device"):
         run.loop._train_chunk(run.state, [1])
-
-
-NETWORKS: dict[str, dict[str, Any]] = {
-    "mlp": {}, "resnet20": {"blocks": 1}, "cnn": {"channels": [2, 2]}, "conv4": {"width": 4},
-}  # fmt: skip
-"""Those of torchvision have layers of the same kinds, and many: they would take minutes here."""
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-def test_networks_compute_where_their_parameters_are(network: str) -> None:
-    """Stacked and alone, in training and in evaluation, as if there were a card (its backward needs a driver)."""
-    built = net.build_network(network, (1, 28, 28), 3, 0, NETWORKS[network])
-    with FakeTensorMode(allow_non_fake_inputs=False):
-        for k in (1, 2):
-            x = torch.empty(k, built.d, device="cuda")
-            buffers = torch.empty(k, built.n_buffers, device="cuda") if built.n_buffers else None
-            inputs = torch.empty(k, 4, 1, 28, 28, device="cuda")
-            for train in (True, False):
-                scores = built.scores(x, inputs, buffers, train=train)
-                assert scores.device.type == "cuda" and scores.shape == (k, 4, 3)
 
 
 def as_if_on_a_gpu(**train: Any) -> Simulation:

@@ -13,8 +13,7 @@ from world import CPU, images, simulate, spec
 
 from fedbench.algorithms import fedavg, local_sgdm
 from fedbench.engine import rows
-from fedbench.engine.execution import Execution
-from fedbench.engine.loop import AUTO, PLAIN, TINY, TOGETHER, choose_chunk_size
+from fedbench.engine.loop import PLAIN, TINY, TOGETHER, choose_chunk_size
 from fedbench.engine.simulate import Simulation
 from fedbench.engine.subnormal import flushed
 from fedbench.problem import Batch, Problem, State
@@ -130,17 +129,6 @@ def test_clients_of_unequal_work_and_compiled_steps_are_not_stacked(batch: dict[
     assert chunk(sizes=(40, 41, 44), **epochs)[0] > 100
     assert chunk(sizes=(20, 40, 90), **epochs)[0] == 1
     assert chunk(options={"hidden": [64, 64]}, compiling=True)[0] == 1
-
-
-@pytest.mark.parametrize("method", ["fedavg", "coda_plus", "local_scgdam"])
-def test_what_pays_gives_the_result_of_one_by_one(method: str) -> None:
-    run = spec(method, network="mlp", options={"hidden": [64, 64]}, rounds=3)
-    arrays = images(side=8)
-    alone, _ = simulate(run, arrays)
-    together = Simulation(run, arrays, CPU, Execution(chunk=AUTO))
-    together.run()
-    for name, tensor in alone.server.items():
-        assert torch.allclose(tensor, together.server[name], atol=1e-5), name
 
 
 ROUNDED = {"mlp": ("mlp", {"hidden": [5]}), "norm": ("resnet20", {"blocks": 1})}

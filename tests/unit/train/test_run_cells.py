@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from fedbench.algorithms import fedprox
 from fedbench.commands.cli import app
 from fedbench.errors import UserError, WriteError
 from fedbench.store.record import Record
@@ -104,19 +103,6 @@ def test_the_seeds_that_are_left_share_the_cores(monkeypatch: pytest.MonkeyPatch
         CliRunner().invoke(app, ["run", NAMES[0], "--cores", cores, "--set", f"seeds={seeds}"])
     assert asked == [2], "one is trained here"
     assert len(Store().keys()) == 5
-
-
-def test_a_real_failure_is_followed_by_a_real_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise UserError("no step that way")
-
-    monkeypatch.setattr(fedprox.Method, "begin", fail)
-    result = CliRunner().invoke(app, ["run", "p4_imratio0.2"])
-    assert result.exit_code == 2 and "no step that way" in result.stderr
-    done = {path.stem for path in Path("results/cells").rglob("*.json")}
-    assert done == {"Plain", "Plain_too"}
-    for path in Path("results/cells").rglob("*.json"):
-        assert {run["status"] for run in json.loads(path.read_text())["runs"]} == {"finished"}
 
 
 def test_the_log_of_a_number_says_which_file_and_which_command() -> None:
