@@ -37,17 +37,6 @@ def test_they_stand_in_the_order_that_is_checked() -> None:
     assert [place[room] for room in flat] == sorted(place[room] for room in order)
 
 
-def test_the_picture_shows_them_all() -> None:
-    picture = (ROOT / "docs/pictures/rooms.svg").read_text()
-    assert {room for line in named() for room in line} - {"__main__"} <= {*re.findall(r"\w+", picture)}
-
-
-def test_unit_tests_mirror_the_rooms() -> None:
-    rooms = {room for line in named() for room in line}
-    folders = {path.name for path in (ROOT / "tests/unit").iterdir() if any(path.glob("test_*.py"))}
-    assert folders <= rooms
-
-
 def test_files_that_it_names_exist() -> None:
     for path in re.findall(r"`((?:src|tests|config|workflow|data_prep)/[\w./]+\.\w+)`", TEXT):
         assert (ROOT / path).exists(), path

@@ -12,7 +12,6 @@ from fedbench.errors import UserError
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
-from fedbench.study.tuned import read_tuned_file
 
 HOSTILE = [
     "table1$(touch x)",
@@ -79,17 +78,3 @@ def test_no_run_names_a_path(place: str) -> None:
 def test_the_data_folder_has_no_braces() -> None:
     with pytest.raises(ValueError, match="mean something to Snakemake"):
         Config(data_dir="data/{x}")
-
-
-@pytest.mark.usefixtures("project")
-@pytest.mark.parametrize("trials", [".nan", "{Plain: ..}", "{Plain: [0.5]}"])
-def test_a_file_of_tuned_values_is_of_the_form_that_tuning_writes(trials: str) -> None:
-    path = Path("config/tuned/toy/Digits.yaml")
-    write_yaml(path, {"chosen": {"Plain": {"lr": 0.5}}})
-    assert read_tuned_file(path)["chosen"] == {"Plain": {"lr": 0.5}}
-    path.write_text("chosen: 3\n")
-    with pytest.raises(UserError, match="`chosen`"):
-        read_tuned_file(path)
-    path.write_text(f"chosen: {{Plain: {{lr: 0.5}}}}\nscores: {trials}\n")
-    with pytest.raises(UserError, match="`scores`"):
-        read_tuned_file(path)

@@ -12,7 +12,6 @@ from world import CONDITIONAL, METHODS, PARAMS, spec
 from fedbench import algorithms, registry
 from fedbench.algorithms import make_method
 from fedbench.errors import UserError
-from fedbench.method import FederatedMethod
 from fedbench.spec import LATE_PARAMS
 
 
@@ -24,13 +23,6 @@ def test_every_method_has_tests() -> None:
         "untrained",  # has no step to check: tests/unit/tasks/test_controls.py
         *CONDITIONAL,
     }  # your own are tested in a file of their own
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_methods_are_built_from_their_parameters(method: str) -> None:
-    built = make_method(method, PARAMS[method])
-    assert isinstance(built, FederatedMethod)
-    assert {name: getattr(built, name) for name in PARAMS[method]} == PARAMS[method]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -90,13 +82,6 @@ def test_nothing_has_a_hidden_default(method: str) -> None:
 def test_mistakes_are_named(method: str, change: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
         make_method(method, PARAMS[method] | change)
-
-
-def test_unknown_methods_are_named_with_the_nearest() -> None:
-    with pytest.raises(
-        UserError, match=r"unknown method 'scafold'\. Did you mean 'scaffold'\? Known: a_fedavg, "
-    ):
-        make_method("scafold", {})
 
 
 def test_a_hyper_parameter_that_came_late_has_the_default_that_leaves_old_keys_alone() -> None:

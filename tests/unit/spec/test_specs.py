@@ -224,9 +224,3 @@ def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
         assert name in Config.model_fields
         with pytest.raises(ValueError, match=r"[Ee]xtra"):
             RunSpec(**(BASE | {name: "x"}))
-
-
-def test_specifications_are_immutable() -> None:
-    spec = RunSpec(**BASE)
-    with pytest.raises(ValueError, match="frozen"):
-        spec.seed = 3  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import Tensor
+from toy import PAPER, write_yaml
 
 from fedbench import net
 from fedbench.engine.simulate import Simulation
@@ -21,11 +23,10 @@ from fedbench.spec import NetworkSpec, RunSpec, StartSpec, TaskSpec
 from fedbench.store import exchange
 from fedbench.store.record import MODEL
 from fedbench.store.runs import Store
-from fedbench.study import cells, configuration
+from fedbench.study import configuration
 from fedbench.study.cells import Cell, cells_before, runs_before
-from fedbench.study.configuration import load_paper, load_scale
 from fedbench.study.plan import Plan
-from fedbench.study.schema import Config, MethodEntry, Paper
+from fedbench.study.schema import Config
 from fedbench.train import initial_weights, preflight, run_cells
 from fedbench.train.training import train_run
 
@@ -238,58 +239,42 @@ def test_batch_norm_statistics_and_pytorchs_own_names_are_taken() -> None:
     assert weights.keys() == {name for name in theirs if not name.endswith("num_batches_tracked")}
 
 
-def chained() -> Paper:
-    """A paper with a method that starts from another one's model, at half the period."""
-    result = load_paper("toy")
-    plain, later = result.methods["Plain"], result.methods["Proximal"]
-    methods = {
-        "Plain": plain.model_copy(update={"train": {**plain.train, "keep_model": True}}),
-        "Later": starting(later, {"method": "Plain", "setting": {"p": 2}}, drop_head=True),
-    }
-    return result.model_copy(update={"methods": methods})
-
-
-def starting(method: MethodEntry, cell: dict[str, Any], **start: Any) -> MethodEntry:
-    return method.model_validate(method.model_dump(exclude_unset=True) | {"start": {"cell": cell, **start}})
-
-
-def cell_of(method: str, p: int) -> Cell:
-    setting: Any = {"p": p, "imratio": 0.2}
-    run = cells.resolve(chained(), load_scale("demo"), "Digits", setting, method)
-    runs = [run.seeded(seed) for seed in (0, 1)]
-    return Cell(paper="toy", scale="demo", dataset="Digits", setting=setting, method=method, runs=runs)
+def started(**cells: dict[str, Any]) -> list[Cell]:
+    """The cells of a paper whose methods start from cells, and in which one's model is kept."""
+    paper = copy.deepcopy(PAPER)
+    paper["methods"]["Plain"]["train"] = {"keep_model": True}
+    for method, start in cells.items():
+        paper["methods"][method]["start"] = start
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    return Plan(config(), "toy").cells("table1")
 
 
 def test_a_cell_is_named_where_another_starts_from_it() -> None:
-    later, plain = cell_of("Later", 4), cell_of("Plain", 2)
+    planned = started(Proximal={"cell": {"method": "Plain", "setting": {"p": 2}}, "drop_head": True})
+    of = {(cell.method, cell.setting["p"]): cell for cell in planned}
+    later, plain = of["Proximal", 4], of["Plain", 2]
     for seed, run in enumerate(later.runs):
         assert run.start and run.start.run == plain.runs[seed]
         assert run.start.drop_head and run.seed == seed
-    assert [run.key for run in runs_before(later)] == [run.key for run in plain.runs]
+    assert runs_before(later) == plain.runs
     kept = later.runs[0].train.model_copy(update={"keep_model": True})
     second = later.runs[0].model_copy(update={"train": kept})
     third = second.model_copy(update={"start": StartSpec(run=second)})
     assert runs_before(later.model_copy(update={"runs": [third]})) == [plain.runs[0], second], "in order"
-    everything = [cell_of("Plain", 4), plain, later]
-    assert cells_before(later, everything) == [plain] and cells_before(plain, everything) == []
+    assert cells_before(later, planned) == [plain] and cells_before(plain, planned) == []
     unstarted = [run.model_copy(update={"start": None}) for run in later.runs]
     assert later.key != later.model_copy(update={"runs": unstarted}).key
 
 
 @pytest.mark.parametrize(
-    ("cell", "method", "says"),
+    ("methods", "says"),
     [
-        ({"method": "Later"}, "Later", r"start\.cell is the cell itself"),
-        ({"method": "Later"}, "Plain", "cells start from each other"),
-        ({"methode": "Plain"}, "Later", r"start\.cell: .*methode: unknown key\. Did you mean 'method'"),
-        ({"method": "Plan"}, "Later", "unknown method"),
+        ({"Proximal": {"method": "Proximal"}}, r"start\.cell is the cell itself"),
+        ({"Proximal": {"method": "Plain"}, "Plain": {"method": "Proximal"}}, "cells start from each other"),
+        ({"Proximal": {"methode": "Plain"}}, r"start\.cell.*methode: unknown key\. Did you mean 'method'"),
+        ({"Proximal": {"method": "Plan"}}, "unknown method"),
     ],
 )
-def test_circles_and_slips_are_named(cell: dict[str, Any], method: str, says: str) -> None:
-    paper = chained()
-    methods = {**paper.methods, method: starting(paper.methods[method], cell)}
-    setting: Any = {"p": 4, "imratio": 0.2}
+def test_circles_and_slips_are_named(methods: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
-        cells.resolve(
-            paper.model_copy(update={"methods": methods}), load_scale("demo"), "Digits", setting, "Later"
-        )
+        started(**{method: {"cell": cell} for method, cell in methods.items()})

@@ -318,15 +318,23 @@ def test_a_metric_that_is_undefined_on_the_validation_part_is_no_divergence(
         tune("Plain")
 
 
-@pytest.mark.parametrize("made", [{"runs": "54c0d0f21d332731"}, {"runs": {}, "short": ["54c0d0f21d332731"]}])
+@pytest.mark.parametrize(
+    ("change", "section"),
+    [
+        ({"chosen": 3}, "chosen"),
+        ({"scores": float("nan")}, "scores"),
+        ({"scores": {"Plain": [0.5]}}, "scores"),
+        ({"scores": {"Plain": [{"lr": 0.1, "runs": "54c0d0f21d332731"}]}}, "scores"),
+        ({"scores": {"Plain": [{"lr": 0.1, "runs": {}, "short": ["54c0d0f21d332731"]}]}}, "scores"),
+    ],
+)
 def test_a_file_of_another_form_is_named_and_kept(
-    made: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    change: dict[str, Any], section: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = fake(monkeypatch, SCORES)
-    scores = {"Plain": [{"lr": 0.1, "val_auc": 0.9, **made}]}
-    write_yaml(PATH, {"chosen": {"Plain": {"lr": 0.1}}, "scores": scores})
+    write_yaml(PATH, {"chosen": {"Plain": {"lr": 0.1}}} | change)
     before = PATH.read_text()
-    with pytest.raises(UserError, match=r"tuned/toy/Digits\.yaml: `scores` .*remove it"):
+    with pytest.raises(UserError, match=rf"tuned/toy/Digits\.yaml: `{section}` .*remove"):
         tune("Plain")
     assert PATH.read_text() == before and trained.asked == []
 
