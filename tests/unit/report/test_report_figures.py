@@ -226,6 +226,29 @@ def test_final_values_are_shown_from_what_is_shipped_and_trained_here(
     assert without.points["x"].tolist() == [16] and "comes with" not in without.words
 
 
+def test_a_failed_seed_is_an_arrow_with_its_value_and_does_not_flatten_the_others() -> None:
+    def limits(failed: float, log_y: bool = False) -> tuple[Axes, float, float]:
+        curves = [
+            Curve(
+                name,
+                pd.DataFrame({"x": [1.0], "mean": [np.mean(values)], "low": 0.9, "high": 0.9}),
+                repeats=pd.DataFrame({"x": 1.0, "value": values}),
+            )
+            for name, values in {"a": [0.90, 0.91, 0.92], "b": [0.95, 0.96, failed]}.items()
+        ]
+        looks = style.styles_in_order(["a", "b"])
+        content = Content([Panel("", "auc", "", curves)], Across("", log_y=log_y), looks, [], str, 1)
+        (axes,) = draw(content).axes
+        return axes, *axes.get_ylim()
+
+    axes, low, high = limits(0.337)
+    assert 0.85 < low < 0.9 and 0.96 < high < 1
+    assert [text.get_text() for text in axes.texts if text.get_text()] == ["b: seed 0.337; mean 0.749"]
+    axes, low, high = limits(0.92)
+    assert low < 0.9 and high > 0.96 and not any(text.get_text() for text in axes.texts)
+    assert limits(0.337, log_y=True)[1] < 0.337, "a logarithmic axis has place for it"
+
+
 def test_two_axes_of_panels_are_rows_and_columns(project: Project, reduced: Config) -> None:
     """Without the row of the imbalance 0.2, of which nothing ran."""
     figure(

@@ -31,6 +31,8 @@ LETTERS, ENTRIES = 100, 4
 """In a line of text; in a row of the legend at most."""
 MARKS = 6
 """Markers along a curve."""
+FAR = 6
+"""Typical deviations of a seed from its median, about four standard deviations, beyond which it has failed."""
 PUBLISHED = "published"
 THIN: dict[str, Any] = {"linestyle": (0, (6, 2)), "linewidth": 0.7, "alpha": 0.75}
 """The looks of a published value, in the colour of its method."""
@@ -101,6 +103,7 @@ def _fill(axes: Axes, panel: Panel, content: Content) -> None:
     else:
         axes.plot((0, 1), panel.guide, color=GREY, **THIN)
         axes.set(xlim=(0, 1), ylim=(0, 1.01))
+    _leave_far_seeds_out(axes, panel)
     axes.set_ylim(axes.get_ylim())
     _bars(axes, panel, content)
 
@@ -164,6 +167,51 @@ def _leave_start_out(axes: Axes, panel: Panel) -> None:
     low, high = float(trained.min().min()), float(trained.max().max())
     if low < high:
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+
+
+def _leave_far_seeds_out(axes: Axes, panel: Panel) -> None:
+    """Fit the axis to the medians of final values; arrows with numbers show seeds far away, which would flatten it.
+
+    Far is a seed that is farther from the medians and published values than these are apart, and than ``FAR`` times
+    the deviation that seeds typically have from their median.
+    """
+    drawn = [
+        curve.repeats.merge(curve.points[["x", "mean"]], on="x").assign(curve=curve.label)
+        for curve in panel.curves
+        if curve.repeats is not None
+    ]
+    if not drawn or axes.get_yscale() == "log":
+        return
+    seeds = pd.concat(drawn, ignore_index=True)
+    median = seeds.groupby(["curve", "x"])["value"].transform("median")
+    kept = pd.concat([median, *(curve.published for curve in panel.curves)])
+    reach = max(np.ptp(kept), FAR * (seeds["value"] - median).abs().median())
+    far = ~seeds["value"].between(kept.min() - reach, kept.max() + reach)
+    if not reach or not far.any():
+        return
+    kept = pd.concat([kept, seeds["value"][~far]])
+    margin = 0.1 * np.ptp(kept)
+    axes.set_ylim(kept.min() - margin, kept.max() + margin)
+    groups: Any = seeds[far].groupby(["x", seeds["value"] < kept.min(), "curve", "mean"])
+    for row, ((x, low, name, mean), some) in enumerate(groups):
+        values = ", ".join(f"{value:.3f}" for value in some["value"])
+        _point_at(axes, x, low, row, f"{name}: seed {values}; mean {mean:.3f}")
+
+
+def _point_at(axes: Axes, x: float, low: bool, row: int, words: str) -> None:
+    """Draw an arrow out of the axes at ``x``, and words beside it in this row."""
+    up, left = (1 if low else -1), x <= np.mean(axes.get_xlim())
+    place: dict[str, Any] = {
+        "xycoords": axes.get_xaxis_transform(),
+        "textcoords": "offset points",
+        "fontsize": 6,
+    }
+    at = (x, 0 if low else 1)
+    axes.annotate("", at, (0, 18 * up), arrowprops={"arrowstyle": "->"}, **place)
+    axes.annotate(
+        words, at, (5 if left else -5, (4 + 8 * row) * up), ha="left" if left else "right",
+        va="bottom" if low else "top", **place,
+    )  # fmt: skip
 
 
 def _remark(axes: Axes, panel: Panel) -> None:
