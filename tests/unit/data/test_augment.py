@@ -79,13 +79,6 @@ def test_a_gpu_cuts_the_same_windows_as_a_processor(shape):
         assert torch.equal(scaled(augment._gathered(stored, (height, width), *places)), expected)
 
 
-@pytest.mark.parametrize("function", [crop_flip, pad_crop_flip, affine])
-def test_what_happens_to_a_sample_does_not_depend_on_those_after_it(function):
-    inputs = torch.rand(20, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    alone = function(inputs[:7], np.random.default_rng(2))
-    torch.testing.assert_close(function(inputs, np.random.default_rng(2))[:7], alone)
-
-
 @pytest.mark.parametrize("function, places", [(crop_flip, 9), (pad_crop_flip, 81)])
 def test_every_window_and_both_flips_occur_equally_often(function, places):
     position = torch.arange(12 * 12, dtype=torch.float64).view(1, 1, 12, 12) + 1

@@ -41,50 +41,6 @@ def test_an_npz_without_a_test_part_is_split_by_class(own_data):
     assert ((read.x_train[:, 0] >= 30) == (read.y_train == 1)).all()
 
 
-def test_groups_of_an_npz_may_have_names(own_data):
-    sites = np.array(["north", "south", "east"])[np.arange(40) % 3]
-    read = load(own_data(x=np.arange(40.0)[:, None], y=np.repeat([0, 1], 20), group=sites))
-    number = read.x_train[:, 0].astype(int) % 3
-    assert len(set(zip(read.group_train, number, strict=True))) == 3 == len(set(read.group_train))
-
-
-WHOLE = "group: patient\nwhole_groups: true\n"
-SPEC = DataSpec(dataset="patients", clients=2, validation=0.2)
-
-
-def patients(tmp_path, text=WHOLE):
-    """Two hundred samples of forty patients, every fourth of whom is sick; a feature is the patient's number."""
-    rows = [f"{n % 40},{n},{'sick' if n % 4 == 0 else 'healthy'},P{n % 40}" for n in range(200)]
-    (tmp_path / "patients.csv").write_text("\n".join(["number,dose,state,patient", *rows]))
-    (tmp_path / "config" / "datasets" / "patients.yaml").write_text(
-        f"file: patients.csv\nlabel: state\n{text}"
-    )
-    prepare("patients", "data")
-    make_partition(SPEC, 0, "data")
-    read, partition = load_prepared("patients", "data"), load_partition(SPEC, 0, "data")
-    parts = (read.x_train[partition.indices], read.x_train[partition.validation], read.x_test)
-    return read, partition, [set(part[:, 0].astype(int)) for part in parts]
-
-
-def test_whole_groups_lie_in_one_of_the_three_parts(own_data, tmp_path):
-    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    read, result, (train, validation, test) = patients(tmp_path)
-    assert train | validation | test == set(range(40))
-    assert len(train) + len(validation) + len(test) == 40
-    assert (len(test), len(validation)) == (8, 7)  # of ten sick and thirty healthy; of eight and twenty-four
-    assert sum(n % 4 == 0 for n in test) == 2 and read.y_test.sum() == 10
-    assert read.notes == ("test part: 20% of each class, in whole groups, drawn once",)
-    assert result.summary["whole_groups"] is True
-
-
-def test_groups_have_samples_in_each_part_unless_they_are_whole(own_data, tmp_path):
-    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    _, result, (train, validation, test) = patients(tmp_path, "group: patient\n")
-    assert len(train & test) > 10 and len(train & validation) > 10
-    assert result.summary["whole_groups"] is False
-    assert not set.intersection(*(patients(tmp_path)[2])), "the change of the YAML was not seen"
-
-
 def test_groups_become_whole_where_the_file_has_a_test_part(own_data):
     x, y, group = np.arange(80.0)[:, None], np.tile([0, 1], 40), np.repeat(np.arange(20), 4)
     arrays = {"x": x, "y": y, "group": group, "x_test": x, "y_test": y}
@@ -196,17 +152,3 @@ def test_the_record_names_the_file_and_the_status_follows_it(own_data, tmp_path)
     (tmp_path / "mine.npz").unlink()
     status = datasets.get(name).status(Path("elsewhere"))
     assert status.state == "unavailable" and "mine.npz does not exist" in status.detail
-
-
-def test_another_package_can_bring_a_dataset(tmp_path, monkeypatch):
-    info = tmp_path / "other-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Name: other\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[fedbench.data.datasets]\nborrowed = other:dataset\n")
-    (tmp_path / "other.py").write_text(
-        "import dataclasses\nfrom fedbench.data.datasets import digits\n"
-        "dataset = dataclasses.replace(digits.dataset, name='borrowed')\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert "borrowed" in datasets.names()
-    assert datasets.get("borrowed").title == datasets.get("digits").title

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from raw_files import OwnTable
 
-from fedbench.data import datasets
 from fedbench.data.prepared import Prepared, load_prepared, prepare
 from fedbench.errors import UserError
 
@@ -105,13 +103,6 @@ def test_names_for_labels(own_data: Own) -> None:
     assert labels_of(read, 60) == ["malignant" if n % 3 == 2 else "benign" for n in range(60)]
 
 
-def test_the_order_of_classes_is_in_the_key(own_table: OwnTable) -> None:
-    words(own_table, [("case", "control")[n % 2] for n in range(40)])
-    silent = datasets.get("t").content()
-    Path("config/datasets/t.yaml").write_text("file: t.csv\nlabel: kind\npositive: case\n")
-    assert datasets.get("t").content() != silent
-
-
 @pytest.mark.parametrize("other", ["ill ", "Ill", "\uff49ll"])
 def test_labels_that_differ_in_writing_alone_are_an_error_unless_each_is_named(
     own_data: Own, own_table: OwnTable, other: str
@@ -129,10 +120,6 @@ def test_labels_that_differ_in_writing_alone_are_an_error_unless_each_is_named(
 def test_one_number_in_two_writings_is_no_two_classes(own_table: OwnTable, pair: tuple[str, str]) -> None:
     with pytest.raises(UserError, match="differ in writing alone"):
         words(own_table, [[*pair, "2"][n % 3] for n in range(60)])
-
-
-def test_labels_with_leading_zeros_keep_them(own_table: OwnTable) -> None:
-    assert words(own_table, [("001", "010")[n % 2] for n in range(40)]).classes == ("001", "010")
 
 
 def test_what_is_merged_into_the_negative_class_is_named_with_its_samples(own_table: OwnTable) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,19 +25,14 @@ INFINITE = np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
     [
         ("fil: x.npz", r"mine\.yaml: .*Did you mean 'file'"),
         ("title: x", r"mine\.yaml: .*give either file"),
-        ("file: x.txt", r"mine\.yaml: .*\.npz, \.csv or \.xlsx"),
         ("file: t.xls\nlabel: a", r"save the spreadsheet as \.xlsx or CSV"),
         ("file: x.csv", r"mine\.yaml: .*label names the column"),
         ("file: x.npz\nlabel: a", r"mine\.yaml: .*label goes with a table"),
-        ("file: [", r"mine\.yaml"),
         ("file: gone.npz", r"mine\.yaml: file gone\.npz does not exist"),
-        ("base: mine", r"mine\.yaml: base: mine -> mine leads in a circle"),
         ("base: melanomma", r"Did you mean 'melanoma'"),
         ("base: melanoma\noptions: {size: 3}", r"option in .*mine\.yaml 'size'"),
         ("base: melanoma\nwhole_groups: true", r"mine\.yaml: .*whole_groups goes with file"),
-        ("base: melanoma\ntest_share: 0.5", r"mine\.yaml: .*test_share goes with file"),
         ("base: melanoma\noptions: {whole_groups: false}", r"option in .*mine\.yaml 'whole_groups'"),
-        ("base: mnist\noptions: {known_as: CIFAR10}", r"option in .*mine\.yaml 'known_as'"),
         ("base: melanoma\noptions: {shape: 64}", r"mine\.yaml: options: .*shape"),
         ("file: x.csv\nlabel: a\nwhole_groups: true", r"mine\.yaml: .*whole_groups needs group"),
         (
@@ -47,11 +40,8 @@ INFINITE = np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
             r"whole_groups needs the group of each sample .*array 'group'",
         ),
         ("file: x.csv\nlabel: a\nsize: [6, 4]", "size goes with images"),
-        ("file: x.csv\nlabel: a\nlayout: NCHW", r"layout goes with an \.npz"),
         ("file: x.csv\nlabel: a\nimages: here\ndrop: b", "the inputs are the pictures"),
-        ("file: x.csv\nlabel: a\nsite: a", "a is named twice"),
         ("file: x.csv\nlabel: a\nsite: b\ngroup: b", "b is named twice"),
-        ("file: x.csv\nlabel: a\ndrop: a", "a is named twice"),
         ("file: x.csv\nlabel: a\ndrop: x\nfeatures: [y]", "not both"),
     ],
 )
@@ -67,23 +57,18 @@ def test_a_mistake_in_the_yaml(own_data: Callable[..., str], text: str, message:
         ({"y": None}, r"mine\.npz has no array 'y'"),
         ({"x_test": np.zeros((1, 2))}, r"has no array 'y_test'"),
         (TESTED | {"site": np.arange(4)}, r"has no array 'site_test'"),
-        ({"site_test": np.arange(4)}, r"has no array 'site', 'x_test', 'y_test'"),
         (TESTED | {"group_test": np.arange(4)}, r"has no array 'group'"),
         ({"labels": np.zeros(4)}, r"unknown array in mine\.npz"),
         ({"y": np.zeros(3, int)}, r"different numbers of samples: x of 4, y of 3"),
         ({"site": np.zeros(3, int)}, r"x of 4, y of 4, site of 3"),
         ({"y": np.full(4, 0.5)}, r"the label 0\.5 is not a whole number"),
-        ({"y": np.array([0, 1, np.inf, 1])}, r"the label inf is not a whole number"),
-        ({"x": np.full((4, 2), 1e300)}, r"\[0\], are not finite in float32"),
         (
             {"x": INFINITE, "x_test": INFINITE, "y_test": np.zeros(4, int)},
             r"2 of 4 train inputs, first \[2\], are not finite in float32: replace them, or leave them out",
         ),
         ({"y": np.zeros((4, 2), int)}, r"mine\.npz: array 'y' has shape \[4, 2\], expected \[n\]"),
-        ({"group": np.zeros((4, 2))}, r"array 'group' has shape \[4, 2\]"),
         ({"group": np.full(4, 1.5)}, r"groups must be whole numbers or names"),
         ({"x": np.zeros((4, 3, 8, 3))}, r"layout: NCHW` or `layout: NHWC`"),
-        ({"x": np.zeros((4, 9, 8, 7))}, r"\[4, 9, 8, 7\], which does not say where"),
         ({"x": np.full((4, 8, 8), 130.5)}, r"fractions from 130.5 to 130.5; .* divide by 255"),
         ({"x_train": np.zeros((4, 2))}, r"'x_train' and another array are both x_train"),
         ({"x": np.full((4, 2), "1.5")}, r"array 'x' holds <U3, not real numbers"),
@@ -113,12 +98,9 @@ ROWS = [f"{n},{'ab'[n % 2]}" for n in range(20)]
         ("dose,kind\n1,a\n2,b", "drop: dosis\n", r"unknown column in t\.csv 'dosis'\. Did you mean 'dose'"),
         ("a,kind\n1,1\n2,0,3", "", r"t\.csv cannot be read as a table .*line 3, saw 3\): it must have"),
         ("dose;kind\n1;a;7\n2;b;7", "", r"length of data.*a header of 2 names, separated by ';', and as many cells"),
-        ("dose;kind\n.5;a;7;8\n1.5;b;7;8", "", "a header of 2 names"),
         ("", "", r"t\.csv cannot be read as a table .*No columns"),
-        ("a,kind", "", r"t\.csv has 0 rows and 1 columns of features"),
         ("kind\n1\n0", "", r"t\.csv has 2 rows and 0 columns of features"),
         ("a,kind\n1,1\r2,0\n3,1", "", r"t\.csv cannot be read as a table"),
-        ("a,kind\n1,1\n2,0\r3,1\n", "", r"t\.csv cannot be read as a table"),
         ("größe,kind\n1,1\n2,0".encode("latin-1"), "", r"t\.csv cannot be read as a table: it must be UTF-8"),
         ("dose;kind\n1,5;a\n2.5;b\n", "", r"decimal commas \(1,5\) and decimal points \(2\.5\)"),
         ("dose,kind\n" + "\n".join(ROWS), "positive: c\n", r"positive: unknown class 'c'"),
@@ -127,7 +109,6 @@ ROWS = [f"{n},{'ab'[n % 2]}" for n in range(20)]
         ("dose,kind\n" + "\n".join(ROWS), "test_share: 0.01\n", "leaves no test sample of 20: take a larger"),
         ("dose,kind\n" + "\n".join(ROWS), "test_share: 0.99\n", "leaves no training sample of 20: take a smaller"),
         ("dose,kind\n" + "\n".join(ROWS), "images: nowhere\n", r"images: nowhere is no folder"),
-        ("dose,kind\n" + "\n".join(ROWS), "images: config\npath: file\n", r"unknown column in t\.csv 'file'"),
         *((f"dose,kind\n1,a\n{number},b\n", "", r"t\.csv, line 3: column 'dose' has .*`drop: \[dose\]`")
             for number in ("1e39", "-1e39", "inf", "9" * 40)),
     ],
@@ -150,24 +131,14 @@ def test_bases_that_lead_in_a_circle_and_names_that_exist_are_named(own_data: Ca
         Path(f"config/datasets/{name}.yaml").write_text(f"base: {base}\n")
     with pytest.raises(UserError, match=r"a\.yaml: base: a -> b -> a leads in a circle"):
         datasets.get("a")
-    for name in ("mnist", "digits", "breastmnist"):
-        with pytest.raises(UserError, match=rf"'{name}' is the name of a dataset that exists"):
-            datasets.get(own_data(name, **PAIRS))
+    with pytest.raises(UserError, match="'breastmnist' is the name of a dataset that exists"):
+        datasets.get(own_data("breastmnist", **PAIRS))
 
 
 @pytest.mark.parametrize("ending", ["npz", "csv"])
-def test_a_file_that_is_a_device_or_a_pipe_is_named_and_not_waited_for(
-    own_data: Callable[..., str], ending: str
-) -> None:
+def test_a_file_that_is_a_device_is_named(own_data: Callable[..., str], ending: str) -> None:
     own_data(**PAIRS)
-    os.mkfifo("pipe")
-    label = "" if ending == "npz" else "\nlabel: a"
-    Path("config/datasets/odd.yaml").write_text(f"file: odd.{ending}{label}")
-    for target in ("pipe", "/dev/zero"):
-        Path(f"odd.{ending}").symlink_to(target)
-        code = "from fedbench.data import datasets; datasets.get('odd').definition()"
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-        )
-        assert f"odd.yaml: file odd.{ending} is no regular file" in done.stderr
-        Path(f"odd.{ending}").unlink()
+    Path(f"odd.{ending}").symlink_to(os.devnull)
+    Path("config/datasets/odd.yaml").write_text(f"file: odd.{ending}\n{'label: a' * (ending == 'csv')}")
+    with pytest.raises(UserError, match=rf"odd\.yaml: file odd\.{ending} is no regular file"):
+        datasets.get("odd").definition()

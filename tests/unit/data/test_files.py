@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench import sealed_json
 from fedbench.data import stamps
 from fedbench.data.files import checksum, read_json, read_npz, write_npy, write_npz
 from fedbench.data.stamps import intact, stamp_path
 from fedbench.errors import ReadError, UserError
-from fedbench.files import atomic
 
 ARRAYS = {"a": np.arange(1000).reshape(10, 100), "b": np.ones((3, 2), np.float32)}
 
@@ -34,7 +32,7 @@ def test_npz_comes_back_and_its_bytes_do_not_depend_on_the_day(tmp_path, monkeyp
         assert back[name].dtype == array.dtype
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
 def test_truncated_npz_names_the_file_and_the_cure(tmp_path, share):
     path = tmp_path / "cut.npz"
     write_npz(path, ARRAYS)
@@ -44,44 +42,11 @@ def test_truncated_npz_names_the_file_and_the_cure(tmp_path, share):
         read_npz(path, "Do this.")
 
 
-def test_one_flipped_bit_in_an_npz_is_found(tmp_path):
-    path = tmp_path / "flipped.npz"
-    write_npz(path, ARRAYS)
-    content = bytearray(path.read_bytes())
-    content[2000] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=r"flipped\.npz is truncated or corrupt"):
-        read_npz(path, "")
-
-
-def test_a_single_array_called_npz_is_named(tmp_path):
-    with (tmp_path / "one.npz").open("wb") as file:
-        np.save(file, np.zeros(3))
-    with pytest.raises(UserError, match=r"one\.npz is truncated or corrupt .*Do this\."):
-        read_npz(tmp_path / "one.npz", "Do this.")
-
-
 @pytest.mark.parametrize("text", ["", '{"a": 1', "[1, 2]", "\x00"])
 def test_broken_json_names_the_file_and_the_cure(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(UserError, match=r"x\.json .*Do this\."):
         read_json(tmp_path / "x.json", "Do this.")
-
-
-def test_missing_files_are_user_errors(tmp_path):
-    for read in (read_npz, read_json):
-        with pytest.raises(UserError, match=r"gone is missing\. Do this\."):
-            read(tmp_path / "gone", "Do this.")
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
-    path = tmp_path / "x.json"
-    sealed_json.write(path, {"old": 1})
-    with pytest.raises(ValueError, match="half way"), atomic(path) as temporary:
-        temporary.write_text("{half")
-        raise ValueError("half way")
-    assert read_json(path, "") == {"old": 1}
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_cannot_be_read_now_is_not_called_corrupt(tmp_path, monkeypatch):
@@ -185,22 +150,14 @@ def test_a_damaged_stamp_counts_for_nothing(large: Path, reads: list[Path], cont
     assert intact(large, sha) and reads == [large]  # it was written anew
 
 
-def test_a_folder_that_takes_no_stamp_is_no_obstacle(
+def test_a_stamp_that_cannot_be_written_or_is_of_a_small_file_is_none(
     large: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, fields: object) -> None:
         raise stamps.UserError("no space")
 
-    monkeypatch.setattr(stamps.sealed_json, "write", full)
-    assert intact(large, checksum(large)) and not stamp_path(large).exists()
-
-
-def test_small_files_have_no_stamp(large: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(stamps.sealed_json, "write", full)
+        assert intact(large, checksum(large)) and not stamp_path(large).exists()
     monkeypatch.setattr(stamps, "LARGE", len(CONTENT) + 1)
     assert intact(large, checksum(large)) and not stamp_path(large).exists()
-
-
-def test_a_note_without_a_state_vouches_for_no_missing_file(tmp_path: Path) -> None:
-    sealed_json.write(stamp_path(tmp_path / "x"), {"sha256": "0" * 64})
-    with pytest.raises(FileNotFoundError):
-        stamps.sha256(tmp_path / "x")

@@ -9,32 +9,6 @@ import numpy as np
 import pytest
 
 from fedbench.data.datasets import get
-from fedbench.data.partitions import Pool
-from fedbench.data.partitions.groups import partition
-from fedbench.errors import UserError
-from fedbench.spec import PartitionSpec
-
-RULE = PartitionSpec(rule="groups")
-
-
-def test_groups_are_dealt_whole_and_evenly() -> None:
-    group = np.random.default_rng(0).integers(0, 23, 500)
-    pool = Pool(np.zeros(500, int), np.arange(500), group)
-    deal = partition(pool, RULE, 4, np.random.default_rng(1))
-    owned = [set(group[own].tolist()) for own in deal.clients]
-    assert sorted(np.concatenate(deal.clients)) == list(range(500))
-    assert sorted(map(len, owned)) == [5, 6, 6, 6] and len(set().union(*owned)) == 23
-    assert deal.facts == {"groups": [len(names) for names in owned]}
-    other = partition(pool, RULE, 4, np.random.default_rng(2))
-    assert not np.array_equal(deal.clients[0], other.clients[0])
-
-
-def test_without_groups_classes_are_dealt() -> None:
-    classes = np.repeat(np.arange(6), 3)
-    deal = partition(Pool(classes, classes), RULE, 3, np.random.default_rng(0))
-    assert all(len(set(classes[own].tolist())) == 2 and len(own) == 6 for own in deal.clients)
-    with pytest.raises(UserError, match="6 groups are too few for 7 clients"):
-        partition(Pool(classes, classes), RULE, 7, np.random.default_rng(0))
 
 
 def test_ilr_is_labelled_by_a_teacher_without_intercept() -> None:

@@ -39,13 +39,8 @@ def test_a_name_lists_its_class_and_those_that_are_joined_with_it():
     [
         (25_000, 0.1, 2_777),  # CIFAR-10 and CIFAR-100
         (30_000, 0.1, 3_333),  # FashionMNIST
-        (2_500, 0.1, 277),  # STL10
-        (10_000, 0.1, 1_111),  # CATvsDOG
         (10_000, 0.01, 101),
-        (10_000, 0.05, 526),
-        (10_000, 0.2, 2_500),
         (500, 0.1, 55),  # one class of CIFAR-100 (codasca)
-        (500, 0.3, 214),
         (9_500, 0.05, 500),  # exact: 0.05 / 0.95 * 9500 is below 500 in floating point
     ],
 )
@@ -64,23 +59,12 @@ def test_which_positives_stay_depends_on_the_seed_alone_and_less_is_a_part_of_mo
     assert set(some) != set(dropped(labels, seed=1, rule="drop_positives", imratio=0.1))
 
 
-def test_positives_are_dropped_from_everywhere():
-    labels = np.repeat([1, 0], 1000)
-    kept = dropped(labels, rule="drop_positives", imratio=0.1)
-    positions = kept[labels[kept] == 1]
-    assert positions.min() < 100 and positions.max() > 900
-
-
 @pytest.mark.parametrize("rho, left", [(5, 1184), (10, 592), (20, 296), (1, 5923)])
 def test_minority_classes_keep_exactly_one_in_rho(rho, left):
     counts = [5923, 6742, 5958, 6131]  # MNIST's first classes
     labels = np.repeat(np.arange(4), counts)
     kept = dropped(labels, rule="minority", rho=rho, minority=(0, 2))
     assert np.bincount(labels[kept]).tolist() == [left, 6742, 5958 // rho, 6131]
-
-
-def test_no_imbalance_keeps_everything():
-    assert dropped(np.array([1, 0, 1])).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -115,13 +99,6 @@ def test_a_held_out_part_is_stratified(labels, share, seed):
     assert len(np.unique(held)) == len(held)
     for label, count in enumerate(np.bincount(labels)):
         assert abs((labels[held] == label).sum() - share * count) <= 0.5 + 1e-9
-
-
-def test_what_is_held_out_is_random_and_the_same_for_a_seed():
-    labels = np.zeros(1000, int)
-    held = [hold_out(labels, 0.1, stream(seed, "validation")).tolist() for seed in (0, 0, 1)]
-    assert held[0] == held[1] != held[2]
-    assert held[0][0] < 100 and held[0][-1] > 900
 
 
 def test_what_is_held_out_without_groups_is_what_it_ever_was():

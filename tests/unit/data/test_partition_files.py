@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -12,11 +11,8 @@ import pytest
 
 from fedbench.data.partition import load_partition, make_partition, partition_path, read_partition
 from fedbench.data.prepared import (
-    array_path,
     load_prepared,
-    prepare,
     prepared_path,
-    read_summary,
     write_prepared,
 )
 from fedbench.errors import UserError
@@ -112,20 +108,6 @@ def test_rules_that_differ_in_the_partition_alone_drop_and_hold_out_the_same_sam
     assert len(kept[0] - kept[1]) < 7 and kept[1] <= kept[0]  # all but what does not divide by seven
 
 
-def test_a_partition_is_made_once_and_again_when_the_arrays_changed(folder):
-    spec = DataSpec(**RULE)
-    path = make_partition(spec, 0, folder)
-    before = path.stat().st_mtime_ns
-    make_partition(spec, 0, folder)
-    assert path.stat().st_mtime_ns == before
-    digits, known = load_prepared("digits", folder), read_summary("digits", folder)
-    arrays = {part: getattr(digits, part) for part in known["arrays"]}
-    arrays["x_test"] = np.zeros((359, 1, 8, 8), np.uint8)
-    write_prepared(prepared_path("digits", folder), arrays, known, folder / "none")
-    make_partition(spec, 0, folder)
-    assert path.stat().st_mtime_ns != before
-
-
 @pytest.mark.parametrize("suffix", [".npz", ".json"])
 @pytest.mark.parametrize("damage", ["truncated", "missing"])
 def test_a_damaged_partition_is_named_and_made_again(folder, suffix, damage):
@@ -145,51 +127,6 @@ def test_arrays_and_summary_of_two_partitions_are_not_mixed_up(folder):
     shutil.copy(make_partition(spec, 1, folder), path)  # of the same sizes
     with pytest.raises(UserError, match=rf"{path.name}: it is not what {path.stem}.json was written for"):
         load_partition(spec, 0, folder)
-
-
-def test_a_dataset_that_is_not_prepared_says_how_to_prepare_it(tmp_path):
-    spec = DataSpec(dataset="mnist", clients=2)
-    with pytest.raises(UserError, match=r"mnist\.json is missing\. .*data_prep/prepare\.py mnist --data-dir"):
-        make_partition(spec, 0, tmp_path)
-
-
-def test_a_valid_file_with_other_content_is_refused_and_made_again(folder):
-    path = array_path(prepared_path("digits", folder), "y_train")
-    content = path.read_bytes()
-    np.save(path, np.load(path)[::-1])
-    with pytest.raises(UserError, match=r"y_train\.npy is not what was prepared"):
-        load_prepared("digits", folder)
-    prepare("digits", folder)
-    assert path.read_bytes() == content
-
-
-def test_a_summary_is_held_against_its_checksum(folder):
-    path = prepared_path("digits", folder).with_suffix(".json")
-    text = path.read_text()
-    path.write_text(text.replace('"n": 1438', '"n": 1439'))
-    with pytest.raises(UserError, match=r"digits\.json is truncated or corrupt .*not what was written"):
-        read_summary("digits", folder)
-    prepare("digits", folder)
-    assert path.read_text() == text
-
-
-def test_too_many_clients_name_the_first_that_would_be_empty(folder):
-    with pytest.raises(
-        UserError, match=r"digits: 1438 training samples are too few .*client 1438 would have none"
-    ):
-        make_partition(DataSpec(dataset="digits", clients=2000), 0, folder)
-    assert not (folder / "partitions").exists()
-
-
-def test_the_record_of_prepared_arrays(digits):
-    summary = json.loads((digits / "prepared" / "digits.json").read_text())
-    assert summary["shape"] == [1, 8, 8] and len(summary["classes"]) == 10
-    assert summary["train"]["n"] == sum(summary["train"]["class_counts"].values()) == 1438
-    assert summary["test"]["n"] == 359 and "CC BY" in summary["licence"]
-
-
-def test_preparing_twice_gives_the_same_bytes(digits, tmp_path):
-    assert prepare("digits", tmp_path).read_bytes() == prepared_path("digits", digits).read_bytes()
 
 
 def test_data_need_neither_torch_nor_torchvision(folder):
@@ -212,18 +149,6 @@ def prepared_melanoma(folder, **more):
     facts = {"dataset": "melanoma", "notes": [], "classes": ["benign", "malignant"]}
     write_prepared(
         prepared_path("melanoma", folder), {"y_train": y, "y_test": y[:20], **more}, facts, folder / "none"
-    )
-
-
-def test_melanoma_is_validated_by_patient(tmp_path):
-    patient = np.arange(600) % 100
-    prepared_melanoma(tmp_path, group_train=patient)
-    spec = DataSpec(dataset="melanoma", clients=4, validation=0.1)
-    make_partition(spec, 0, tmp_path)
-    partition = load_partition(spec, 0, tmp_path)
-    assert not set(patient[partition.indices]) & set(patient[partition.validation])
-    assert (
-        len(set(patient[partition.validation])) == 10 and partition.y_train[partition.validation].sum() == 6
     )
 
 

@@ -28,8 +28,9 @@ def pets():
     return dataclasses.replace(datasets.get("catvsdog"), per_class=5, test_from=4), files
 
 
-@pytest.mark.parametrize("layout", ["folder", "train.zip", "dogs-vs-cats.zip"])
-@pytest.mark.parametrize("place", ["raw", "mirror"])
+@pytest.mark.parametrize(
+    "layout, place", [("folder", "raw"), ("train.zip", "mirror"), ("dogs-vs-cats.zip", "mirror")]
+)
 def test_cats_and_dogs(pets, tmp_path, layout, place):
     dataset, files = pets
     home = tmp_path / "raw" / "catvsdog" if place == "raw" else tmp_path / "mirror" / "catvsdog"
@@ -47,18 +48,6 @@ def test_cats_and_dogs(pets, tmp_path, layout, place):
     np.testing.assert_allclose(level[::2, 0], [250, 230, 210, 190], atol=3)
     np.testing.assert_allclose(level[1::2, 2], [250, 230, 210, 190], atol=3)
     np.testing.assert_allclose(read.x_test.mean((2, 3))[:, [0, 2]], [[170, 0], [0, 170]], atol=3)
-
-
-def test_pictures_keep_their_orientation(pets, tmp_path):
-    dataset, files = pets
-    picture = Image.new("RGB", (60, 30))
-    picture.paste((255, 255, 255), (0, 0, 30, 30))  # the left half is white
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=95)
-    put(tmp_path / "train.zip", zip_of(files | {"cat.0.jpg": buffer.getvalue()}))
-    first = dataclasses.replace(dataset, shape=(3, 10, 20)).prepare(tmp_path).x_train[0]
-    assert first.shape == (3, 10, 20)
-    assert (first[:, :, :8] > 250).all() and (first[:, :, 12:] < 5).all()
 
 
 def test_a_lost_or_broken_picture_is_named(pets, tmp_path):
@@ -109,9 +98,8 @@ def test_melanoma_tests_on_the_last_fifth_of_the_folds(lesions, tmp_path, packed
     np.testing.assert_allclose(read.x_train[:, 0].mean((1, 2)), [6 * n for n in train], atol=3)
     assert read.y_train.tolist() == [int(n % 8 == 0) for n in train]
     assert read.y_test.tolist() == [int(n % 8 == 0) for n in test]
-    assert len(set(zip(read.group_train, [n // 2 for n in train], strict=True))) == len(
-        {n // 2 for n in train}
-    )
+    patients = [n // 2 for n in train]
+    assert len(set(zip(read.group_train, patients, strict=True))) == len(set(patients))
 
 
 def test_melanoma_without_a_picture_or_a_column_says_which(lesions, tmp_path):
@@ -120,52 +108,36 @@ def test_melanoma_without_a_picture_or_a_column_says_which(lesions, tmp_path):
     put(tmp_path / "jpeg-melanoma-256x256.zip", melanoma_zip(rows, files))
     with pytest.raises(UserError, match=r"lacks 1 of the 39 pictures .*ISIC_0012\.jpg"):
         dataset.prepare(tmp_path)
-    put(
-        tmp_path / "jpeg-melanoma-256x256.zip",
-        melanoma_zip([row.replace("target", "y") for row in rows], files),
-    )
+    rows = [row.replace("target", "y") for row in rows]
+    put(tmp_path / "jpeg-melanoma-256x256.zip", melanoma_zip(rows, files))
     with pytest.raises(UserError, match=r"train\.csv has no column target"):
         dataset.prepare(tmp_path)
 
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_imagenet_by_folders_and_with_kaggles_flat_validation_part(tmp_path, flat):
-    def jpeg(value):
-        stream = io.BytesIO()
-        Image.fromarray(np.full((20, 30, 3), value, np.uint8)).save(stream, "JPEG", quality=100)
-        return stream.getvalue()
-
     for place, name in enumerate(("n02", "n01", "n03")):
         for k in range(2):
-            put(tmp_path / "train" / name / f"{name}_{k}.JPEG", jpeg(10 * place + k))
+            put(tmp_path / "train" / name / f"{name}_{k}.JPEG", jpeg(10 * place + k, 0))
         where = "val" if flat else f"val/{name}"
-        put(tmp_path / where / f"ILSVRC2012_val_0000000{place}.JPEG", jpeg(100 + place))
+        put(tmp_path / where / f"ILSVRC2012_val_0000000{place}.JPEG", jpeg(100 + 20 * place, 0))
+    rows = [f"ILSVRC2012_val_0000000{i},{name} 1 2 3 4\n" for i, name in enumerate(("n02", "n01", "n03"))]
+    table = "ImageId,PredictionString\n" + "".join(rows)
     if flat:
-        rows = "".join(
-            f"ILSVRC2012_val_0000000{i},{name} 1 2 3 4\n" for i, name in enumerate(("n02", "n01", "n03"))
-        )
-        put(tmp_path / "LOC_val_solution.csv", b"ImageId,PredictionString\n" + rows.encode())
+        put(tmp_path / "LOC_val_solution.csv", table.encode())
     dataset = dataclasses.replace(datasets.get("imagenet"), shape=(3, 8, 8))
     assert dataset.present(tmp_path)
     arrays = dataset.prepare(tmp_path)
     assert arrays.classes == ("n01", "n02", "n03") and arrays.y_train.tolist() == [0, 0, 1, 1, 2, 2]
-    means = arrays.x_test.mean((1, 2, 3)).round().tolist()
-    assert dict(zip(arrays.y_test.tolist(), means, strict=True)) == {0: 101, 1: 100, 2: 102}
+    reds = dict(zip(arrays.y_test.tolist(), arrays.x_test[:, 0].mean((1, 2)), strict=True))
+    np.testing.assert_allclose([reds[0], reds[1], reds[2]], [120, 100, 140], atol=3)
     if flat:
-        put(
-            tmp_path / "LOC_val_solution.csv",
-            b"ImageId,PredictionString\nILSVRC2012_val_00000000,n02 1 2 3 4\n",
-        )
+        put(tmp_path / "LOC_val_solution.csv", table.replace("val_00000000", "val_9").encode())
         with pytest.raises(
-            UserError, match=r"LOC_val_solution\.csv lacks 2 pictures of val, e\.g\. ILSVRC2012_val_"
+            UserError, match=r"solution\.csv lacks 1 pictures of val, e\.g\. ILSVRC2012_val_00000000"
         ):
             dataset.prepare(tmp_path)
     else:
-        put(tmp_path / "val" / "n09" / "x.JPEG", jpeg(0))
+        put(tmp_path / "val" / "n09" / "x.JPEG", jpeg(0, 0))
         with pytest.raises(UserError, match="n09 is not a class of the folder train"):
             dataset.prepare(tmp_path)
-
-
-def test_imagenet_that_is_not_there_says_what_to_get(tmp_path):
-    status = datasets.get("imagenet").status(tmp_path)
-    assert status.state == "needs account" and "ILSVRC2012_img_train.tar" in status.detail

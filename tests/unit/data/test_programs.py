@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -20,19 +19,6 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
-
-
-def test_prepare_then_partition(tmp_path):
-    done = run("prepare", "digits", "--data-dir", str(tmp_path))
-    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/prepared/digits.json\n")
-    rule = {"dataset": "digits", "clients": 4}
-    (tmp_path / "rule.json").write_text(json.dumps(rule))
-    for spec in (json.dumps(rule), f"@{tmp_path}/rule.json"):
-        done = run("partition", "--spec", spec, "--seed", "0", "--data-dir", str(tmp_path))
-        assert done.returncode == 0
-        path = Path(done.stdout.strip())
-        assert path.is_file() and path.parent == tmp_path / "partitions" / "digits"
-    assert len(list(path.parent.glob("*.npz"))) == 1
 
 
 @pytest.mark.parametrize(

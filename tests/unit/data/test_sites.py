@@ -8,97 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fedbench.data import multi_source
-from fedbench.data.multi_source import Rows
-from fedbench.data.partition import load_partition, make_partition, split
-from fedbench.data.partitions import Deal, Pool
-from fedbench.data.partitions.sites import apportioned
+from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare, prepared_path, write_prepared
 from fedbench.errors import UserError
-from fedbench.random import stream
-from fedbench.spec import DataSpec, NetworkSpec, PartitionSpec, RunSpec, TrainSpec
+from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.train.training import load_arrays
-
-SITES = PartitionSpec(rule="sites")
-
-
-def deal(sites: np.ndarray, patients: np.ndarray | None, clients: int, seed: int = 0) -> Deal:
-    spec = DataSpec(dataset="toy", clients=clients, partition=SITES)
-    pool = Pool(np.arange(len(sites)) % 2, np.arange(len(sites)) % 2, patients, sites)
-    return split(pool, spec, stream(seed, "partition"))
-
-
-@given(
-    st.lists(st.integers(20, 90), min_size=1, max_size=5),
-    st.integers(1, 12),
-    st.integers(0, 3),
-    st.booleans(),
-)
-def test_a_client_is_of_one_site_and_a_patient_of_one_client(
-    sizes: list[int], clients: int, seed: int, known: bool
-) -> None:
-    rng = np.random.default_rng(seed)
-    sites = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    patients = sites * 1000 + rng.integers(0, 19, len(sites)) if known else None
-    if clients < len(sizes):
-        with pytest.raises(
-            UserError, match=rf"{clients} clients are fewer than the {len(sizes)} sites.*or more"
-        ):
-            deal(sites, patients, clients, seed)
-        return
-    dealt = deal(sites, patients, clients, seed)
-    assert sorted(np.concatenate(dealt.clients)) == list(range(len(sites)))
-    assert all(len(set(sites[samples])) == 1 for samples in dealt.clients)
-    if patients is not None:
-        owners = [set(patients[samples]) for samples in dealt.clients]
-        assert sum(map(len, owners)) == len(set(patients))
-    told = dealt.facts["clients_of_sites"]
-    counted = np.bincount([sites[samples[0]] for samples in dealt.clients], minlength=len(sizes))
-    assert counted.tolist() == [told[str(site)] for site in range(len(sizes))] and min(counted) >= 1
-
-
-def test_the_papers_corpora_get_clients_in_proportion() -> None:
-    sizes = np.array([227_395, 112_120, 110_641, 377_110, 15_000])
-    assert apportioned(sizes, 16).tolist() == [4, 2, 2, 7, 1]
-    assert apportioned(sizes, 5).tolist() == [1, 1, 1, 1, 1]
-
-
-@given(st.lists(st.integers(1, 1000), min_size=1, max_size=8), st.integers(0, 30))
-def test_seats_are_all_taken_and_near_their_share(sizes: list[int], more: int) -> None:
-    seats = len(sizes) + more
-    shares = apportioned(np.array(sizes), seats)
-    assert shares.sum() == seats and shares.min() >= 1
-    quotas = np.array(sizes) / sum(sizes) * seats
-    if quotas.min() >= 1:
-        assert (abs(shares - quotas) < 1).all()
-
-
-def test_clients_of_a_site_have_about_equally_many_samples_at_random() -> None:
-    patients = np.repeat(np.arange(300), np.arange(300) % 7 + 1)
-    sites = np.zeros(len(patients), int)
-    dealt = deal(sites, patients, 4)
-    assert np.ptp([len(samples) for samples in dealt.clients]) <= 7
-    assert set(dealt.clients[0]) != set(deal(sites, patients, 4, seed=1).clients[0])
-
-
-def test_without_sites_the_rule_says_what_to_do() -> None:
-    spec = DataSpec(dataset="toy", clients=1, partition=SITES)
-    with pytest.raises(
-        UserError, match=r"'sites' needs a dataset that knows the site of each sample, or several datasets"
-    ):
-        split(Pool(np.array([0, 1]), np.array([0, 1])), spec, stream(0, "partition"))
-
-
-def test_rows_of_several_arrays_are_read_by_position() -> None:
-    parts = [np.arange(6).reshape(3, 2), np.arange(6, 14).reshape(4, 2)]
-    rows, full = Rows(parts), np.concatenate(parts)
-    assert rows.shape == (7, 2) and len(rows) == 7 and rows.dtype == full.dtype
-    for positions in ([0, 6, 3, 3, 2], [], [5]):
-        where = np.array(positions, dtype=int)
-        np.testing.assert_array_equal(rows[where], full[where])
 
 
 @pytest.fixture
@@ -116,7 +32,7 @@ def hospitals(own_data: Callable[..., str], tmp_path: Path) -> Path:
 
 def run_on(**data: Any) -> RunSpec:
     named = {"rule": "named", "positive": [1]}
-    spec = DataSpec(dataset="a", sources=("b",), labels=named, partition=SITES, clients=5, **data)
+    spec = DataSpec(dataset="a", sources=("b",), labels=named, partition={"rule": "sites"}, clients=5, **data)
     train = TrainSpec(rounds=1, period=1, batch_size=4)
     return RunSpec(
         data=spec, network=NetworkSpec(name="mlp"), method="fedavg", params={}, train=train, seed=0
