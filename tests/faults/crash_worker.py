@@ -1,6 +1,6 @@
 """Trains one cell again and again, in children that die before their first, second, third ... change to a file.
 
-Run by test_crash_points.py as a program of its own: it forks, which a test process with threads must not.
+Run by test_checkpoints.py as a program of its own: it forks, which a test process with threads must not.
 Prints one JSON line: how many changes one training makes, and what went wrong at which.
 """
 
@@ -82,10 +82,9 @@ def in_child(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def train(nth: int | None, data_dir: str) -> None:
+def train(data_dir: str, nth: int = 0) -> None:
     """Train the cell; die before the ``nth`` change."""
-    if nth is not None:
-        die_before(nth)
+    die_before(nth)
     train_cell(cell(), Config(device="cpu", checkpoint_seconds=0, data_dir=data_dir), Store())
 
 
@@ -122,16 +121,16 @@ def main() -> None:
     """Try every change: a life that ends before it, and one that ends well."""
     data_dir = sys.argv[1]
     torch.set_num_threads(1)
-    assert in_child(lambda: train(None, data_dir)) == 0
+    assert in_child(lambda: train(data_dir)) == 0
     expected, nth, wrong = content(), 0, dict[int, str]()
     while True:
         nth += 1
         shutil.rmtree(RESULTS)
-        first = in_child(functools.partial(train, nth, data_dir))
+        first = in_child(functools.partial(train, data_dir, nth))
         if first == 0:
             break
         half = torn(expected)
-        last = in_child(lambda: train(None, data_dir))
+        last = in_child(lambda: train(data_dir))
         if half or first != DIED or last != 0 or trouble(expected):
             wrong[nth] = half or trouble(expected) or f"exit status {first}, then {last}"
     print(json.dumps({"changes": nth - 1, "files": sorted(expected), "wrong": wrong}))

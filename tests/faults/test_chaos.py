@@ -1,6 +1,6 @@
 """A workflow killed again and again, at random moments, ends with the table of an undisturbed one.
 
-``make chaos`` runs it with twenty kills; in the whole suite, ``test_crash_points.py`` takes its place.
+``make chaos`` runs it with twenty kills; in the whole suite, ``test_checkpoints.py`` takes its place.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Checkpoints that another version wrote, or that do not hold this run's state: set aside with the reason."""
+"""Trainings that die or find an odd checkpoint: they end with the same bytes, or say why they began again."""
 
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ import pytest
 import torch
 from crash_worker import short_run
 
+from fedbench.data.prepared import prepare
 from fedbench.engine import checkpoint
 from fedbench.errors import AGAIN, WriteError
 from fedbench.store.runs import Store
 from fedbench.study.schema import Config
 from fedbench.train.training import train_run
+from forks import stand_ins
 
 RUN = short_run()
 
@@ -108,3 +112,18 @@ def test_a_run_stops_at_a_checkpoint_that_says_its_result_would_not_be_taken_eit
         assert stops and str(error).endswith(AGAIN) and "checkpoint.pt" in str(error)
     assert rounds == [1] if stops else rounds == [1, 2]
     assert (store.load(RUN.key) is None) is stops
+
+
+def test_dying_before_any_change_to_a_file_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+    prepare("digits", tmp_path / "data")
+    worker = Path(__file__).with_name("crash_worker.py")
+    done = subprocess.run(
+        [stand_ins() / "python", worker, tmp_path / "data"], cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["wrong"] == {}, done.stderr
+    # folder, lock, journal, checkpoints, curve, record, the rename, cleaning up, the cell
+    assert said["changes"] > 20
+    assert [Path(name).name for name in said["files"]] == ["FedAvg.json", "curve.csv"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,14 @@ def write_project(root: Path, data_dir: Path) -> None:
     write_yaml(config / "scales" / "demo.yaml", SCALE)
     full = {"toy": {"datasets": ["Printed"]}}
     write_yaml(config / "scales" / "paper.yaml", {"description": "all", "seeds": [0], "papers": full})
+
+
+def rewrite(**parts: Any) -> None:
+    """Change parts of the toy paper; a part that is a function gets a copy to change."""
+    paper = copy.deepcopy(PAPER)
+    for name, part in parts.items():
+        if callable(part):
+            part(paper.setdefault(name, []))
+        else:
+            paper[name] = part
+    write_yaml(Path("config/papers/toy.yaml"), paper)

@@ -1,10 +1,14 @@
-"""What is installed and released: pyproject.toml, the lock, conda, containers and citation say the same thing."""
+"""What is installed, imported, released and cleaned: pyproject.toml, lock, conda, containers, citation, Makefile."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
@@ -85,3 +89,39 @@ def test_what_is_cited_is_the_release_and_the_papers_that_are_rebuilt() -> None:
     assert {paper["title"] for paper in CITATION["references"]} == rebuilt
     for said, paper in zip(zenodo["references"], CITATION["references"], strict=True):
         assert said.endswith(f": {paper['title']} ({paper['year']})")
+
+
+EACH_MODULE = """
+import importlib, pkgutil, sys
+sys.modules |= {"snakemake": None, "torchvision": None}  # importing these now fails
+import fedbench
+names = [info.name for info in pkgutil.walk_packages(fedbench.__path__, "fedbench.")]
+for name in names:
+    importlib.import_module(name)
+from fedbench.models.resnet20 import build
+build((3, 32, 32), 1)
+assert len(names) > 20
+"""
+ALONE = "import fedbench, sys; assert not {'torch', 'pandas'} & set(sys.modules)"
+
+
+@pytest.mark.parametrize("program", [EACH_MODULE, ALONE], ids=["each module", "alone"])
+def test_it_imports_without(program: str) -> None:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+KEPT = """published/climb/a.csv tables/gallery/climb/table1.md figures/gallery/climb/figure1.svg data/raw/a
+results/runs/a/run.json config/config.yaml"""
+BUILT = """tables/table1.tex tables/table1.json tables/climb/table2.pdf figures/climb/figure1.svg report.html
+logs/a.log"""
+
+
+def test_clean_removes_what_was_built_here_and_keeps_the_examples(tmp_path: Path) -> None:
+    for path in (tmp_path / name for name in (*KEPT.split(), *BUILT.split())):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    subprocess.run(["make", "clean"], cwd=tmp_path, check=True)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {*KEPT.split(), "Makefile"} and not (tmp_path / "tables/climb").exists()

@@ -173,16 +173,10 @@ def test_runs_go_to_another_project_and_into_its_cells(
     assert result.stderr.startswith("error: 1 things were refused")
 
 
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        (["export", "x.tar.gz", "nothing"], "no run matches 'nothing'"),
-        (["verify", "nothing"], "no run matches 'nothing'"),
-        (["import", "gone.tar.gz"], "gone.tar.gz does not exist"),
-    ],
-)
-def test_what_cannot_be_exported_or_imported_is_said(keys: list[str], command: list[str], says: str) -> None:
-    assert says in call(*command, status=2).stderr
+def test_what_cannot_be_exported_or_imported_is_said(keys: list[str]) -> None:
+    for command in (["export", "x.tar.gz", "nothing"], ["verify", "nothing"]):
+        assert "no run matches 'nothing'" in call(*command, status=2).stderr
+    assert "gone.tar.gz does not exist" in call("import", "gone.tar.gz", status=2).stderr
 
 
 def test_a_store_is_read_without_a_configuration(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

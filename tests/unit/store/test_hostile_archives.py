@@ -17,15 +17,14 @@ from fedbench.store.exchange import import_runs
 from fedbench.store.runs import Store
 
 
-def with_a_path(root: Path, key: str) -> None:
-    path = root / key / "run.json"
-    sealed_json.write(path, sealed_json.read(path) | {"files": {"../../evil": ""}})
+def sealed(**changes: object) -> Callable[[Path, str], None]:
+    """Return an edit of a record with a right checksum."""
 
+    def edit(root: Path, key: str) -> None:
+        path = root / key / "run.json"
+        sealed_json.write(path, sealed_json.read(path) | changes)
 
-def with_words(root: Path, key: str) -> None:
-    """Let a run be given words that reach the terminal, and empty it."""
-    path = root / key / "run.json"
-    sealed_json.write(path, sealed_json.read(path) | {"reason": "EPYC\x1b[2J"})
+    return edit
 
 
 def with_a_link(root: Path, key: str) -> None:
@@ -39,11 +38,11 @@ def with_a_link(root: Path, key: str) -> None:
     [
         (lambda root, key: (root / key / "curve.csv").write_text("x"), "curve.csv is not what was written"),
         (lambda root, key: (root / key).rename(root / ("f" * 16)), "holds the run"),
-        (with_a_path, "files.../../evil"),
+        (sealed(files={"../../evil": ""}), "files.../../evil"),
+        (sealed(reason="EPYC\x1b[2J"), "control characters"),
         (with_a_link, "curve.csv is missing"),
-        (with_words, "control characters"),
     ],
-    ids=["curve", "renamed", "path", "link", "words"],
+    ids=["curve", "renamed", "path", "words", "link"],
 )
 def test_bad_runs_are_refused_by_name_and_the_others_taken(
     other_store: Store, this_store: Store, damage: Callable[[Path, str], object], says: str

@@ -1,13 +1,16 @@
-"""Which commit a number is of."""
+"""Which commit and which code a number is of: what changes numbers counts, and layout does not."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from fedbench import __version__
+from fedbench.spec import RunSpec
+from fedbench.store import code
 from fedbench.store.provenance import GIVEN, commit_of, sources
 
 UNKNOWN = f"v{__version__}-{sources()}"
@@ -61,8 +64,8 @@ def test_a_clone_of_another_user_has_its_commit(clone: Path, monkeypatch: pytest
 
 
 def test_a_copy_without_git_is_told_from_one_with_other_code(tmp_path: Path) -> None:
-    code = {"a.py": "1", "deep/b.py": "2"}
-    write(tmp_path, code)
+    files = {"a.py": "1", "deep/b.py": "2"}
+    write(tmp_path, files)
     known = sources(tmp_path)
     no_code = {"deep/b.yaml": "3", "deep/__pycache__/b.pyc": "4", "project/prepare.py": "in a wheel alone"}
     write(tmp_path, no_code)
@@ -70,7 +73,7 @@ def test_a_copy_without_git_is_told_from_one_with_other_code(tmp_path: Path) -> 
     for changed in ({"deep/b.py": "4"}, {"a.py": "12", "deep/b.py": ""}, {"c.py": "1"}):
         write(tmp_path, changed)
         assert sources(tmp_path) != known, changed
-        write(tmp_path, code)
+        write(tmp_path, files)
     (tmp_path / "a.py").unlink()
     assert sources(tmp_path) != known, "the same code under another name"
 
@@ -83,3 +86,57 @@ def test_a_copy_without_git_takes_a_commit_that_has_its_sources(
     for other in ("b5e679404f58:0123456789ab", "b5e679404f58", f":{sources()}"):
         monkeypatch.setenv(GIVEN, other)
         assert commit_of(tmp_path) == UNKNOWN, other
+
+
+NEEDED = (
+    "algorithms/local_scgdam.py", "algorithms/_minimax.py", "objectives/auc_compositional.py", "objectives/metrics.py",
+    "tasks/classification.py", "models/mlp.py", "data/partitions/dirichlet.py", "data/partition.py",
+    "engine/loop.py", "net/network.py",
+)  # fmt: skip
+OTHERS = ("algorithms/fedavg.py", "models/resnet20.py", "data/prepared.py", "study/plan.py")
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the library that is not imported, only read."""
+    shutil.copytree(code.LIBRARY, tmp_path / "fedbench", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "LIBRARY", tmp_path / "fedbench")
+    return tmp_path / "fedbench"
+
+
+def digest() -> str:
+    """Return the digest of the files as they are now."""
+    code._digest.cache_clear()
+    code._read.cache_clear()
+    return code._digest("local_scgdam", "classification", "mlp", "dirichlet")
+
+
+def test_a_statement_more_is_other_code_in_what_a_run_imports_alone(library: Path) -> None:
+    before, other = digest(), list[str]()
+    for name in (*NEEDED, *OTHERS):
+        text = (library / name).read_text()
+        (library / name).write_text(text + "\nMORE = 1\n")
+        if digest() != before:
+            other.append(name)
+        (library / name).write_text(text)
+    assert other == [*NEEDED]
+
+
+def test_comments_docstrings_and_layout_do_not_count(library: Path) -> None:
+    path = library / "objectives/auc_compositional.py"
+    path.write_text("VALUE = max(1, 2)\n\n\ndef of(x):\n    return x + VALUE\n")
+    before = digest()
+    path.write_text(
+        '"""Words."""\nVALUE = max(\n    1, 2\n)  # why\ndef of(x):\n    """M."""\n    return (x + VALUE)\n'
+    )
+    assert digest() == before
+    path.write_text("VALUE = max(1, 2)\n\n\ndef of(x):\n    return x - VALUE\n")
+    assert digest() != before
+
+
+def test_of_a_run_that_records_no_code_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "digest_of", lambda run: "new")
+    run: RunSpec = None  # type: ignore[assignment]
+    assert [code.differs(run, recorded) for recorded in (None, "new", "old")] == [False, False, True]
+    assert code.remark({"a": [False]}) == "" == code.remark({})
+    assert "2 runs of a, b" in code.remark({"a": [True, False], "b": [True], "c": [False]})

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import SCALE, write_yaml
-from toy_changes import rewrite
+from toy import SCALE, rewrite, write_yaml
 
 from fedbench.errors import UserError
 from fedbench.spec import RunSpec

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import PAPER, write_yaml
-from toy_changes import rewrite
+from toy import PAPER, rewrite
 
 from fedbench.algorithms import make_method
 from fedbench.errors import UserError
@@ -146,12 +144,9 @@ class TestToy:
 
     @pytest.mark.parametrize("kind", ["tables", "figures"])
     def test_a_table_or_figure_that_names_no_methods_has_all_and_one_of_data_none(self, kind: str) -> None:
-        paper = copy.deepcopy(PAPER)
-        (target,) = paper[kind]
-        del paper[kind][target]["methods"]
-        for name in ("data", "facts"):
-            about = {"title": "Data", "kind": name, "datasets": ["Digits"], "metrics": ["n_samples"]}
-            paper["tables"][name] = about | {"rows": ["dataset"]}
-        write_yaml(Path("config/papers/toy.yaml"), paper)
+        (target,) = PAPER[kind]
+        rewrite(**{kind: lambda targets: targets[target].pop("methods")})
         assert {cell.method for cell in self.cells(target)} == {"Plain", "Proximal", "Plain_too"}
+        about = {"title": "Data", "datasets": ["Digits"], "metrics": ["n_samples"], "rows": ["dataset"]}
+        rewrite(tables={name: about | {"kind": name} for name in ("data", "facts")})
         assert self.cells("data") == self.cells("facts") == []

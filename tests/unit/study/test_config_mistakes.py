@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import write_yaml
-from toy_changes import rewrite
+from toy import rewrite, write_yaml
 
 from fedbench.errors import UserError
 from fedbench.study.claims import FORMS

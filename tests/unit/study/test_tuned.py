@@ -1,24 +1,30 @@
-"""Published constants or tuned ones: which count at which scale, and how far the trials reach."""
+"""Published constants or tuned ones: which count at which scale, how far the trials reach, and what is not tuned."""
 
 from __future__ import annotations
 
-import copy
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from toy import PAPER, SCALE, write_yaml
-from toy_changes import CONFIG
+from toy import SCALE, rewrite, write_yaml
+from typer.testing import CliRunner
 
+from fedbench import sealed_json
+from fedbench.commands.cli import app
+from fedbench.data.prepared import read_summary
 from fedbench.errors import UserError
 from fedbench.report import described
 from fedbench.study.cells import resolve
-from fedbench.study.configuration import load_paper, load_scale
+from fedbench.study.configuration import load_config, load_paper, load_scale
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, Constants
 from fedbench.study.tuned import Tuned, edges, tuned_for, tuned_path
 
+PLACE = "toy/Digits/p2_imratio0.2"
+NOTE = "Not tuned for this dataset: the order of methods says nothing"
+CONFIG = Path(__file__).parents[3] / "config"
 SETTING = {"n_clients": 100, "rho": 10, "n_minority": 1, "alpha": 0.1, "delta": "none", "horizon": "scale"}
 TRIALS = {"protocol": {"train": {"iterations": 2}}, "chosen": {"Plain": {"lr": 0.7}, "Proximal": {"mu": 0.3}}}
 
@@ -33,9 +39,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def publish(*names: str) -> None:
-    paper = copy.deepcopy(PAPER)
-    paper["methods"]["Plain"]["published"] = [*names]
-    write_yaml(Path("config/papers/toy.yaml"), paper)
+    rewrite(methods=lambda methods: methods["Plain"].update(published=[*names]))
 
 
 def small(constants: Constants | None = None) -> Plan:
@@ -128,8 +132,7 @@ def test_a_scale_or_each_value_of_a_setting_can_have_choices_of_its_own() -> Non
         assert resolve(paper, load_scale(scale), *at, "Proximal").params["mu"] == 0.3
     tuned = tuned_for(load_paper("toy"), *at, "Plain", load_scale("small"))
     assert tuned.path == Path("config/tuned/toy/small/Digits.yaml")
-    tune = {**PAPER["tune"], "each": {"p": [2, 4]}}
-    write_yaml(Path("config/papers/toy.yaml"), {**PAPER, "tune": tune})
+    rewrite(tune=lambda tune: tune.update(each={"p": [2, 4]}))
     assert tuned_path(load_paper("toy"), *at) == Path("config/tuned/toy/Digits_p4.yaml")
 
 
@@ -138,3 +141,83 @@ def test_a_published_constant_needs_its_value() -> None:
     publish("lr", "momentun")
     with pytest.raises(UserError, match="published: 'momentun' is none of params"):
         load_paper("toy")
+
+
+def call(*arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def shown(*arguments: str) -> str:
+    return " ".join(call("show", *arguments).split())
+
+
+def tune(*methods: str) -> None:
+    chosen = {name: {"mu": 0.1} if name == "Proximal" else {"lr": 0.2} for name in methods}
+    write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": chosen})
+
+
+@pytest.mark.usefixtures("project")
+def test_they_are_named_in_the_list_before_training_and_below_the_table_with_the_cure() -> None:
+    names = ("Plain", "Proximal", "Plain_too")
+    assert call("list", PLACE).splitlines() == [f"{PLACE}/{name}  0/2 runs, not tuned" for name in names]
+    assert NOTE not in shown("table1", "--notes"), "of what has no number"
+    tune("Plain")
+    assert call("list", PLACE).splitlines()[0] == f"{PLACE}/Plain  0/2 runs"
+    first, second, *_ = call("run", PLACE).splitlines()
+    assert first.startswith(
+        "warning: 2 of 3 cells are not tuned for their dataset (Digits: Proximal, Plain_too)"
+    )
+    assert first.endswith("First: fedbench tune Digits --paper toy") and second.startswith("[1/3]")
+    assert f"{NOTE} (Digits: Proximal, Plain_too)." in shown("table1")
+    tune(*names)
+    plan = Plan(load_config())
+    assert plan.untuned_warning(plan.cells()) == "" and NOTE not in shown("table1", "--notes")
+
+
+def untuned(**given: Any) -> set[str]:
+    plan = Plan(load_config(overrides=given))
+    return {cell.method for cell in plan.untuned(plan.cells())}
+
+
+@pytest.mark.usefixtures("project")
+def test_published_values_need_no_trials_where_they_count_and_fixed_ones_nowhere() -> None:
+    published = {"published": ["lr"]}  # Proximal's mu is not
+    rewrite(
+        methods=lambda methods: [
+            methods["Plain"].update(published), methods["Proximal"].update(published),
+            methods["Plain_too"].update(grid={}),
+        ]
+    )  # fmt: skip
+    assert untuned(constants="paper") == {"Proximal"}
+    assert untuned(constants="tuned") == {"Plain", "Proximal"}
+    step = {"sets": ["params.lr"], "default": 0.1, "label": "step size"}
+    rewrite(
+        settings=lambda settings: settings.update(step=step),
+        datasets=lambda datasets: datasets["Digits"].update(fixed={"params": {"mu": 0.5}}),
+    )
+    assert untuned() == {"Plain_too"}
+
+
+@pytest.mark.usefixtures("project")
+def test_a_leaderboard_says_it_and_names_datasets_that_were_prepared_anew(prepared_digits: Path) -> None:
+    board = {"title": "All", "kind": "leaderboard", "datasets": ["Digits"], "metrics": ["test_auc"]}
+    board |= {"board": {"random": "Plain"}, "settings": {"p": [2]}}
+    rewrite(tables=lambda tables: tables.update(board=board))
+    shutil.copytree(prepared_digits, "data")
+    config = Path("config/config.yaml")
+    config.write_text(config.read_text().replace(str(prepared_digits), "data"))
+    tune("Proximal")
+    call("run", PLACE)
+    board_shown = shown("board")
+    assert f"{NOTE} (Digits: Plain, Plain_too)." in board_shown and "do not compare" not in board_shown
+
+    summary = read_summary("digits", "data")
+    sealed_json.write(Path("data/prepared/digits.json"), {**summary, "sha256": "0" * 64})
+    tune("Plain", "Proximal", "Plain_too")
+    board_shown = shown("board")
+    assert NOTE not in board_shown
+    assert (
+        "Numbers that do not compare: Digits (" in board_shown and "`fedbench forget DATASET`" in board_shown
+    )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy_changes import rewrite
+from toy import rewrite
 
 from fedbench.data import labels, partitions
 from fedbench.errors import UserError

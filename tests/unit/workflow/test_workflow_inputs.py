@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import PAPER, write_yaml
+from toy import rewrite, write_yaml
 
 from fedbench.errors import UserError
 from fedbench.study.configuration import load_config
@@ -18,9 +17,7 @@ BETTER = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 CLAIMS = {"claims": [{"says": "Good", "in": ["table1"], "better": BETTER}]}
 
 
-def inputs(paper: dict[str, Any] | None = None, **given: Any) -> Inputs:
-    if paper is not None:
-        write_yaml(Path("config/papers/toy.yaml"), paper)
+def inputs(**given: Any) -> Inputs:
     return Inputs(load_config(overrides=given))
 
 
@@ -72,46 +69,45 @@ def test_a_cell_is_looked_up_by_its_path_and_a_wrong_one_named() -> None:
 def test_a_table_whose_rows_and_columns_do_not_fit_asks_for_nothing(
     change: dict[str, Any], message: str
 ) -> None:
-    paper = copy.deepcopy(PAPER)
-    paper["tables"]["table1"] |= change
+    rewrite(tables=lambda tables: tables["table1"].update(change))
     with pytest.raises(UserError, match=message):
-        inputs(paper).of_table("toy", "table1")
+        inputs().of_table("toy", "table1")
 
 
 def test_a_cell_waits_for_the_one_it_starts_from() -> None:
-    paper = copy.deepcopy(PAPER)
-    paper["methods"]["Plain"]["train"] = {"keep_model": True}
-    paper["methods"]["Proximal"]["start"] = {"cell": {"method": "Plain"}}
-    asked = inputs(paper)
+    kept, start = {"train": {"keep_model": True}}, {"start": {"cell": {"method": "Plain"}}}
+    rewrite(methods=lambda methods: [methods["Plain"].update(kept), methods["Proximal"].update(start)])
+    asked = inputs()
     by_method = {cell.method: cell for cell in asked.cells("toy", "table1") if cell.setting["p"] == 4}
     assert str(by_method["Plain"].path) in asked.of_cell(by_method["Proximal"])
     assert not [path for path in asked.of_cell(by_method["Plain"]) if path.startswith("results")]
 
 
 def test_tables_figures_and_claims_need_the_cells_that_the_scale_runs() -> None:
-    asked = inputs(PAPER | CLAIMS)
+    assert inputs().everything(["tex"]) == ["tables/table1.tex", "figures/figure1.pdf"]
+    rewrite(**CLAIMS)
+    asked = inputs()
     results = [str(cell.path) for cell in asked.cells("toy", "table1")]
     assert asked.of_table("toy", "table1") == asked.of_claims("toy") == results
     assert len(asked.of_figure("toy", "figure1")) == 2
     assert {*asked.of_page("toy")} == {str(cell.path) for cell in asked.cells("toy")}
     tables = [f"tables/{name}.{form}" for name in ("table1", "claims") for form in ("tex", "pdf")]
     assert asked.everything(["tex", "pdf"]) == [*tables, "figures/figure1.pdf"]
-    assert inputs(PAPER).everything(["tex"]) == ["tables/table1.tex", "figures/figure1.pdf"]
     with pytest.raises(UserError, match=r"unknown table of toy .tabel1.\. Did you mean .table1."):
         asked.of_table("toy", "tabel1")
 
 
 def test_tables_about_the_data_need_what_they_count() -> None:
-    paper = copy.deepcopy(PAPER)
     data = {"title": "Data", "kind": "data", "datasets": ["Printed", "Digits"]}
     facts = data | {"kind": "facts", "metrics": ["n_samples"], "rows": ["dataset"], "columns": ["imratio"]}
-    paper["tables"] |= {
+    tables = {
         "table2": data | {"settings": {"imratio": [0.1, 0.3]}},
         "table3": facts | {"splits": ["Training"], "settings": {"imratio": [0.1, 0.3]}},
         "table4": facts,
         "table5": facts | {"splits": ["all", "Training"], "settings": {"imratio": [0.1]}},
     }
-    asked = inputs(paper)
+    rewrite(tables=lambda all: all.update(tables))
+    asked = inputs()
     folder = f"{asked.config.data_dir}/partitions/digits"
     assert len(asked.of_table("toy", "table2")) == 1, "at the first value of each setting"
     wanted = asked.of_table("toy", "table3")
@@ -124,7 +120,8 @@ def test_tables_about_the_data_need_what_they_count() -> None:
 
 def test_results_of_other_scales_and_papers_are_shown_and_ours_are_inputs_already() -> None:
     """By claims and by the page."""
-    asked = inputs(PAPER | CLAIMS)
+    rewrite(**CLAIMS)
+    asked = inputs()
     other, of_another = "results/cells/paper/toy/x/y/z.json", "results/cells/demo/mine/x/y/z.json"
     write(asked.cells("toy", "table1")[0].path, other, of_another)
     assert asked.other_results("toy") == [other]
@@ -132,10 +129,9 @@ def test_results_of_other_scales_and_papers_are_shown_and_ours_are_inputs_alread
 
 
 def test_a_paper_shows_files_of_its_own_and_of_what_it_extends_and_the_page_those_of_all() -> None:
-    paper = copy.deepcopy(PAPER)
-    paper["tables"]["table1"]["published"] = "numbers.csv"
+    rewrite(tables=lambda tables: tables["table1"].update(published="numbers.csv"))
     write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine", "tables": {"table1": {}}})
-    asked = inputs(paper)
+    asked = inputs()
     ways = (asked.configuration, asked.published, asked.shipped)
     for way, place, shown_by_toy in (
         (0, "config/tuned/mine/x.yaml", False),
