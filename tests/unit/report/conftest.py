@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from report_project import Project, cell_of, localscgdam, run_result
-
-from fedbench.study.schema import Config
 
 
 @pytest.fixture
@@ -17,24 +14,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """An empty project, and the folder to work in: everything configured, nothing run."""
     monkeypatch.chdir(tmp_path)
     return Project(tmp_path)
-
-
-@pytest.fixture
-def reduced() -> Config:
-    """Three seeds of CIFAR10 and FashionMNIST."""
-    return Config(scale="reduced")
-
-
-@pytest.fixture
-def filled(project: Project, reduced: Config) -> Callable[[str, str], Project]:
-    """The project with one target's cells all finished at the reduced scale."""
-
-    def fill(paper: str, target: str) -> Project:
-        metrics = ("test_minority_accuracy", "test_overall_accuracy") if paper == "climb" else ("test_auc",)
-        project.fill(paper, target, reduced, metrics)
-        return project
-
-    return fill
 
 
 @pytest.fixture
@@ -46,12 +25,11 @@ def tiny(project: Project) -> Project:
     table["settings"] = {"p": [4, 8]}
     paper["claims"][0]["better"]["than"] = ["CoDA", "LocalSGDM_RL"]
     project.save_paper("localscgdam", paper)
-    config = Config(scale="reduced")
-    for cell in project.cells("localscgdam", "table1", config):
+    for cell in project.cells():
         values = {"LocalSCGDAM": [0.975, 0.980, 0.985], "CoDA": [0.90, 0.94, 0.98]}.get(cell.method)
         if values:
             project.finish(cell, values, device_mean_test_auc=0.97, device_var_test_auc=3e-7)
-    broken = cell_of(project, config, "FashionMNIST", "LocalSGDM_RL")
+    broken = cell_of(project, "FashionMNIST", "LocalSGDM_RL")
     runs = [run_result(s.seed, s.key, {"test_auc": 0.9}) for s in broken.runs]
     runs[2] |= {"status": "diverged", "reason": "loss is nan at iteration 8"}
     project.write(broken, runs)

@@ -29,6 +29,9 @@ from fedbench.study.schema import Config
 PUBLISHED = Path(__file__).parents[3] / "published"
 METHODS = ["LocalSCGDAM", "CoDA", "LocalSGDAM", "LocalSGDM", "LocalSGDM_RL"]
 DATASETS = ["CATvsDOG", "CIFAR10", "CIFAR100", "STL10", "FashionMNIST", "Melanoma"]
+REDUCED = Config(scale="reduced")
+"""Three seeds of CIFAR10 and FashionMNIST."""
+METRICS = {"localscgdam": ("test_auc",), "climb": ("test_minority_accuracy", "test_overall_accuracy")}
 TRAIN = {"iterations": 100, "period": 4, "batch_size": 8}
 
 
@@ -38,13 +41,16 @@ def _dataset(name: str, printed: bool = True) -> dict[str, Any]:
 
 def localscgdam() -> dict[str, Any]:
     """The paper's table 1 and two figures over stand-in hyper-parameters."""
-    labels = {**{name: _dataset(name) for name in DATASETS}, "Digits": _dataset("digits", printed=False)}
     grid = {"datasets": DATASETS, "methods": METHODS, "settings": {"p": [4, 8, 16]}, "metrics": ["test_auc"]}
+    table = {"title": "Test AUC of different methods; p is the communication period", **grid}
+    imbalances = {"panels": "imratio", "datasets": ["CATvsDOG"], "settings": {"imratio": [0.01, 0.05, 0.2]}}
+    leads = {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}
+    claim = {"says": "LocalSCGDAM has the best AUC in every column", "in": ["table1"], "better": leads}
     return {
         "title": "Federated Compositional Deep AUC Maximization",
         "citation": "Zhang et al., NeurIPS 2023",
         "defaults": {"data": {"clients": 4}, "train": TRAIN},
-        "datasets": labels,
+        "datasets": {name: _dataset(name) for name in DATASETS} | {"Digits": _dataset("digits", printed=False)},
         "methods": {name: {"algorithm": name.lower()} for name in METHODS},
         "settings": {
             "p": {"sets": ["train.period"], "default": 4, "label": "p"},
@@ -52,38 +58,24 @@ def localscgdam() -> dict[str, Any]:
         },
         "tables": {
             "table1": {
-                "title": "Test AUC of different methods; p is the communication period",
-                **grid,
-                "rows": ["dataset", "method"],
-                "columns": ["p"],
-                "published": "localscgdam_table1.csv",
+                **table, "rows": ["dataset", "method"], "columns": ["p"], "published": "localscgdam_table1.csv"
             }
         },
         "figures": {
             "figure1": {**grid, "title": "Test AUC, p = 4", "panels": "dataset", "settings": {"p": [4]}},
-            "figure4": {
-                **grid,
-                "title": "Imbalance ratios",
-                "panels": "imratio",
-                "datasets": ["CATvsDOG"],
-                "settings": {"imratio": [0.01, 0.05, 0.2]},
-            },
+            "figure4": {**grid, "title": "Imbalance ratios", **imbalances},
         },
-        "claims": [
-            {
-                "says": "LocalSCGDAM has the best AUC in every column",
-                "in": ["table1"],
-                "better": {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"},
-                "holds": "all",
-            }
-        ],
-    }
+        "claims": [{**claim, "holds": "all"}],
+    }  # fmt: skip
 
 
 def climb() -> dict[str, Any]:
     """The paper's table 2: two numbers in a cell, methods as columns, doubtful cells."""
     methods = ["Baseline", "CLIMB", "Ratio-Loss", "Focal-Loss"]
-    names = {"rho": "ρ", "n_minority": "minority classes", "alpha": "α"}
+    metrics = [*METRICS["climb"]]
+    names = {"rho": (10, "ρ"), "n_minority": (1, "minority classes"), "alpha": (0.1, "α")}
+    figure = {"panels": "metric", "datasets": ["MNIST"], "settings": {"alpha": [0.1]}, "x": "round"}
+    inside = {"kind": "duals", "methods": ["CLIMB"], "metrics": ["dual", "loss"]}
     return {
         "title": "An Agnostic Approach to Federated Learning with Class Imbalance",
         "citation": "Shen et al., ICLR 2022",
@@ -91,58 +83,32 @@ def climb() -> dict[str, Any]:
         "datasets": {name: _dataset(name) for name in ("CIFAR10", "MNIST")},
         "methods": {name: {"algorithm": "fedavg", "params": {"name": name}} for name in methods},
         "settings": {
-            name: {"sets": [f"params.{name}"], "default": default, "label": names[name]}
-            for name, default in (("rho", 10), ("n_minority", 1), ("alpha", 0.1))
+            name: {"sets": [f"params.{name}"], "default": default, "label": label}
+            for name, (default, label) in names.items()
         },
         "tables": {
             "table2": {
-                "title": "Minority and overall accuracy",
-                "datasets": ["CIFAR10", "MNIST"],
-                "methods": methods,
-                "settings": {"rho": [10, 5], "n_minority": [1, 3], "alpha": [0.0, 0.1, 0.2]},
-                "metrics": ["test_minority_accuracy", "test_overall_accuracy"],
-                "rows": ["rho", "dataset", "n_minority", "alpha"],
-                "columns": ["method"],
+                "title": "Minority and overall accuracy", "datasets": ["CIFAR10", "MNIST"], "methods": methods,
+                "settings": {"rho": [10, 5], "n_minority": [1, 3], "alpha": [0.0, 0.1, 0.2]}, "metrics": metrics,
+                "rows": ["rho", "dataset", "n_minority", "alpha"], "columns": ["method"],
                 "published": "climb_table2.csv",
             }
         },
         "figures": {
-            "figure1": {
-                "title": "Accuracy against rounds",
-                "panels": "metric",
-                "datasets": ["MNIST"],
-                "methods": methods,
-                "settings": {"alpha": [0.1]},
-                "metrics": ["test_minority_accuracy", "test_overall_accuracy"],
-                "x": "round",
-            },
-            "figure2": {
-                "title": "Inside CLIMB",
-                "kind": "duals",
-                "panels": "metric",
-                "datasets": ["MNIST"],
-                "methods": ["CLIMB"],
-                "settings": {"alpha": [0.1]},
-                "metrics": ["dual", "loss"],
-                "x": "round",
-            },
+            "figure1": {"title": "Accuracy against rounds", "methods": methods, "metrics": metrics, **figure},
+            "figure2": {"title": "Inside CLIMB", **figure, **inside},
         },
-    }
+    }  # fmt: skip
+
+
+def _of_scale(localscgdam: dict[str, Any], datasets: list[str], seeds: list[int]) -> dict[str, Any]:
+    return {"seeds": seeds, "papers": {"localscgdam": localscgdam, "climb": {"datasets": datasets}}}
 
 
 SCALES = {
-    "demo": (
-        {"localscgdam": {"datasets": ["Digits"], "stand_in": "Digits"}, "climb": {"datasets": ["MNIST"]}},
-        [0],
-    ),
-    "reduced": (
-        {"localscgdam": {"datasets": ["CIFAR10", "FashionMNIST"]}, "climb": {"datasets": ["MNIST"]}},
-        [0, 1, 2],
-    ),
-    "paper": (
-        {"localscgdam": {"datasets": DATASETS}, "climb": {"datasets": ["CIFAR10", "MNIST"]}},
-        [0, 1, 2],
-    ),
+    "demo": _of_scale({"datasets": ["Digits"], "stand_in": "Digits"}, ["MNIST"], [0]),
+    "reduced": _of_scale({"datasets": ["CIFAR10", "FashionMNIST"]}, ["MNIST"], [0, 1, 2]),
+    "paper": _of_scale({"datasets": DATASETS}, ["CIFAR10", "MNIST"], [0, 1, 2]),
 }
 
 
@@ -159,9 +125,9 @@ class Project:
             (root / "config" / folder).mkdir(parents=True)
         for key, paper in (("localscgdam", localscgdam()), ("climb", climb())):
             self.save_paper(key, paper)
-        for name, (papers, seeds) in SCALES.items():
-            scale = {"description": f"the {name} protocol", "seeds": seeds, "papers": papers}
-            (root / "config" / "scales" / f"{name}.yaml").write_text(dumped(scale))
+        for name, scale in SCALES.items():
+            text = dumped({"description": f"the {name} protocol", **scale})
+            (root / "config" / "scales" / f"{name}.yaml").write_text(text)
         shutil.copytree(PUBLISHED, root / "published")
 
     def save_paper(self, key: str, paper: dict[str, Any]) -> None:
@@ -177,7 +143,9 @@ class Project:
             paper[name] = part
         self.save_paper("localscgdam", paper)
 
-    def cells(self, paper: str, target: str | None, config: Config) -> list[Cell]:
+    def cells(
+        self, paper: str = "localscgdam", target: str | None = "table1", config: Config = REDUCED
+    ) -> list[Cell]:
         """The cells of a target at the configured scale, in the folder that is worked in."""
         return Plan(config, paper).cells(target)
 
@@ -225,25 +193,25 @@ class Project:
         return self.write(cell, [run_result(spec.seed, spec.key, {metric: v, **more}) for spec, v in pairs])
 
     def finish_each(
-        self,
-        config: Config,
-        values: Callable[[Cell], list[float] | None],
-        target: str = "table1",
-        metric: str = "test_auc",
+        self, values: Callable[[Cell], list[float] | None], config: Config = REDUCED, target: str = "table1"
     ) -> None:
         """Finish the cells of a target that ``values`` gives a value for each seed of, and no others."""
 
         def make() -> None:
             for cell in cells:
                 if known[cell.name]:
-                    self.finish(cell, known[cell.name], metric)
+                    self.finish(cell, known[cell.name])
 
         cells = self.cells("localscgdam", target, config)
         known = {cell.name: values(cell) or [] for cell in cells}
-        self.once(f"{target} {metric} {known} {config.model_dump_json()}", make)
+        self.once(f"{target} {known} {config.model_dump_json()}", make)
 
-    def fill(self, paper: str, target: str, config: Config, metrics: tuple[str, ...] = ("test_auc",)) -> None:
+    def fill(
+        self, paper: str = "localscgdam", target: str = "table1", config: Config = REDUCED,
+        metrics: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         """Finish every cell of a target with plausible, repeatable numbers, curves included."""
+        metrics = metrics or METRICS[paper]
         asked = f"{paper}/{target} {metrics} {config.model_dump_json()}"
         self.once(asked, lambda: self._fill(paper, target, config, metrics))
 
@@ -291,7 +259,7 @@ class Project:
         return path
 
 
-def table_of(config: Config, paper: str = "localscgdam", name: str = "table1") -> Table:
+def table_of(config: Config = REDUCED, paper: str = "localscgdam", name: str = "table1") -> Table:
     """The table of what is in the folder that is worked in."""
     return tables.table_of(Plan(config, paper), name)
 
@@ -306,20 +274,13 @@ def run_result(
 ) -> dict[str, Any]:
     """One entry of a cell's result file."""
     made = {"commit": "0123456789ab", "versions": {"numpy": "2.4"}, "hardware": "2 cores"}
-    return {
-        "seed": seed,
-        "key": key,
-        "status": status,
-        "metrics": metrics,
-        "reason": reason,
-        "provenance": made,
-    }
+    ended = {"seed": seed, "key": key, "status": status, "metrics": metrics, "reason": reason}
+    return ended | {"provenance": made}
 
 
-def cell_of(project: Project, config: Config, dataset: str, method: str, p: int = 4) -> Cell:
+def cell_of(project: Project, dataset: str, method: str, p: int = 4) -> Cell:
     """The cell of a dataset, a method and a period."""
-    cells = project.cells("localscgdam", "table1", config)
-    return next(c for c in cells if (c.dataset, c.method, c.setting["p"]) == (dataset, method, p))
+    return next(c for c in project.cells() if (c.dataset, c.method, c.setting["p"]) == (dataset, method, p))
 
 
 def line(text: str, start: str, after: str = "") -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_project import Project, run_result
+from report_project import REDUCED, Project, run_result
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -116,7 +116,7 @@ def _page(config: Config) -> Path:
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """A browser, and the page of a project with good, missing, failed and diverged cells."""
-    config = Config(scale="reduced")
+    config = REDUCED
     with chdir(tmp_path_factory.mktemp("page")):
         path = _page(config)
     options = webdriver.ChromeOptions()

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from report_project import DATASETS, METHODS, Project, localscgdam, run_result, table_of
+from report_project import DATASETS, METHODS, REDUCED, Project, localscgdam, run_result, table_of
 
 from fedbench.metric_table import measure
 from fedbench.report import claims
@@ -56,7 +56,7 @@ def finish(project: Project, config: Config, lead: list[float], target: str = "t
 
     luck = [0.9 + 0.03 * seed for seed in range(len(lead))]
     ahead = [a + b for a, b in zip(luck, lead, strict=True)]
-    project.finish_each(config, lambda cell: ahead if cell.method == METHODS[0] else luck, target)
+    project.finish_each(lambda cell: ahead if cell.method == METHODS[0] else luck, config, target)
 
 
 def words(config: Config, number: int = 1) -> dict[str, str]:
@@ -64,20 +64,18 @@ def words(config: Config, number: int = 1) -> dict[str, str]:
     return {at.scale: at.words for at in find(Plan(config))[number - 1].scales}
 
 
-def test_nothing_run_shows_print_alone_and_the_tables_that_claims_take(
-    claimed: Project, reduced: Config
-) -> None:
-    finding, two, three = find(Plan(reduced))
+def test_nothing_run_shows_print_alone_and_the_tables_that_claims_take(claimed: Project) -> None:
+    finding, two, three = find(Plan(REDUCED))
     assert (str(finding.printed), str(two.printed), str(three.printed)) == ("17 of 18", "1 of 1", "–")
     assert {at.words for at in finding.scales} == {"not run"}
     assert [at.scale for at in finding.scales] == ["demo", "reduced", "paper"], "nearest to the paper last"
     missing = "Claims without results: 1, 2 (table1); 3 (figure4)."
-    table = tables.claim_table(Plan(reduced))
+    table = tables.claim_table(Plan(REDUCED))
     assert missing in table.notes and all(table.forms().values())
-    finish(claimed, reduced, LEAD)
-    assert "Claims without results: 3 (figure4)." in tables.claim_table(Plan(reduced)).notes
+    finish(claimed, REDUCED, LEAD)
+    assert "Claims without results: 3 (figure4)." in tables.claim_table(Plan(REDUCED)).notes
     claimed.change(claims=[])
-    assert all(tables.claim_table(Plan(reduced)).forms().values())
+    assert all(tables.claim_table(Plan(REDUCED)).forms().values())
 
 
 @pytest.mark.parametrize(
@@ -89,10 +87,10 @@ def test_nothing_run_shows_print_alone_and_the_tables_that_claims_take(
         ([0.05, 0.0, -0.04], "undecided: won 0, lost 0, open 6 of 18; means agree in 6"),
     ],
 )
-def test_three_seeds_decide(claimed: Project, reduced: Config, lead: list[float], says: str) -> None:
-    finish(claimed, reduced, lead)
-    assert words(reduced)["reduced"] == says
-    (finding, *_) = find(Plan(reduced))
+def test_three_seeds_decide(claimed: Project, lead: list[float], says: str) -> None:
+    finish(claimed, REDUCED, lead)
+    assert words(REDUCED)["reduced"] == says
+    (finding, *_) = find(Plan(REDUCED))
     of_claim = says.startswith(("supported", "undecided"))
     assert math.isnan(finding.main.q) != of_claim, "q is of no other finding"
     assert ("q = " in tables.seeds_text(finding)) == of_claim
@@ -109,22 +107,20 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         assert pd.notna(rows["low"].iloc[0]) == (len(seeds) == 2)
 
 
-def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_for(
-    claimed: Project, reduced: Config
-) -> None:
+def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_for(claimed: Project) -> None:
     """It has no ends where a rival diverged in all seeds but one."""
-    finish(claimed, reduced, LEAD)
-    finding = find(Plan(reduced))[0]
+    finish(claimed, REDUCED, LEAD)
+    finding = find(Plan(REDUCED))[0]
     verdict = replace(finding.main.verdict, decides=Effect(0.02, -math.inf, math.inf, seeds=3))
     unbounded = replace(finding, scales=[replace(finding.main, verdict=verdict)])
-    assert tables.effect_text(unbounded, Plan(reduced).study).startswith("+0.020 [−∞, ∞] on ")
+    assert tables.effect_text(unbounded, Plan(REDUCED).study).startswith("+0.020 [−∞, ∞] on ")
 
     rounds = {"method": METHODS[0], "than": METHODS[1], "needs": "round"}
     verdict = replace(verdict, decides=Effect(math.log(0.5), math.log(0.25), 0.0, seeds=3))
     for bound, says in (("at_least", "ratio 0.50 [0.25, 1.00]"), ("at_most", "ratio 2.00 [1.00, 4.00]")):
         claim = ClaimSpec.model_validate({"says": "x", "in": "table1", "ratio": {**rounds, bound: 2}})
         of_costs = replace(finding, claim=claim, scales=[replace(finding.main, verdict=verdict)])
-        assert tables.effect_text(of_costs, Plan(reduced).study).startswith(says)
+        assert tables.effect_text(of_costs, Plan(REDUCED).study).startswith(says)
 
 
 def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
@@ -145,9 +141,9 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     assert tables.STAND_IN not in tables.claim_table(Plan(real)).legend, "not only stand-ins have run"
 
 
-def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, reduced: Config) -> None:
+def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project) -> None:
     (claimed.root / "config/config.yaml").write_text("scale: reduced\n")
-    finish(claimed, reduced, LEAD)
+    finish(claimed, REDUCED, LEAD)
     for lead, main in (([0.05], "reduced"), ([0.03, 0.031, 0.032], "paper")):
         config = Config(scale="paper", seeds=list(range(len(lead))))
         finish(claimed, config, lead)
@@ -155,31 +151,29 @@ def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, red
         assert finding.main.scale == main
 
 
-def test_verdicts_without_curves_are_named(claimed: Project, reduced: Config) -> None:
+def test_verdicts_without_curves_are_named(claimed: Project) -> None:
     words = "Convergence not checked (no curves stored): claims"
-    finish(claimed, reduced, [0.0299, 0.03, 0.0301])
-    assert f"{words} 1, 2." in tables.claim_table(Plan(reduced)).notes
+    finish(claimed, REDUCED, [0.0299, 0.03, 0.0301])
+    assert f"{words} 1, 2." in tables.claim_table(Plan(REDUCED)).notes
     finish(claimed, Config(scale="paper"), LEAD)
-    finish(claimed, reduced, [0.0, 0.0, 0.0395])
-    notes = tables.claim_table(Plan(reduced)).notes
+    finish(claimed, REDUCED, [0.0, 0.0, 0.0395])
+    notes = tables.claim_table(Plan(REDUCED)).notes
     assert f"{words} 2." in notes, "claim 1 is undecided at reduced; at scale paper its end counts"
 
 
-def test_what_another_table_prints_stands_in_for_a_figure_without_it(
-    claimed: Project, reduced: Config
-) -> None:
+def test_what_another_table_prints_stands_in_for_a_figure_without_it(claimed: Project) -> None:
     """FashionMNIST is printed in table 1, so that claim is judged by it; figure 4 has CATvsDOG alone."""
     path = claimed.root / "config/scales/reduced.yaml"
     scale = yaml.safe_load(path.read_text())
     scale["papers"]["localscgdam"]["stand_in"] = "FashionMNIST"
     path.write_text(yaml.safe_dump(scale))
     for target in ("table1", "figure4"):
-        finish(claimed, reduced, LEAD, target)
-    assert words(reduced, 1)["reduced"] == "supported: won 6, lost 0, open 0 of 18"
-    assert words(reduced, 3)["reduced"] == "FashionMNIST, no verdict: shown in 3 of 3"
+        finish(claimed, REDUCED, LEAD, target)
+    assert words(REDUCED, 1)["reduced"] == "supported: won 6, lost 0, open 0 of 18"
+    assert words(REDUCED, 3)["reduced"] == "FashionMNIST, no verdict: shown in 3 of 3"
 
 
-def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Config) -> None:
+def test_cells_that_a_table_pools_are_one_place(claimed: Project) -> None:
     """One number in print, and in runs the mean of each seed: cycp's three random removals."""
     rows = [f"{dataset},{method},test_auc,0.9" for dataset in DATASETS for method in METHODS]
     (claimed.root / "pooled.csv").write_text("\n".join(["dataset,method,metric,mean", *rows, ""]))
@@ -187,36 +181,35 @@ def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Confi
     claimed.change(tables={"table1": pooled}, claims=CLAIMS[:1])
     ahead = {4: 0.01, 8: 0.02, 16: 0.06}
     claimed.finish_each(
-        reduced,
         lambda cell: [
             level + ahead[int(cell.setting["p"])] * (cell.method == METHODS[0]) for level in (0.9, 0.91, 0.92)
         ],
     )
-    (finding,) = find(Plan(reduced))
+    (finding,) = find(Plan(REDUCED))
     assert finding.printed.places == 6
     assert finding.main.words == "supported: won 2, lost 0, open 0 of 6"
     assert finding.main.verdict.overall.mean == pytest.approx(0.03)
 
 
-def test_a_part_of_the_rivals_is_no_place(claimed: Project, reduced: Config) -> None:
-    finish(claimed, reduced, LEAD)
-    for cell in claimed.cells("localscgdam", "table1", reduced):
+def test_a_part_of_the_rivals_is_no_place(claimed: Project) -> None:
+    finish(claimed, REDUCED, LEAD)
+    for cell in claimed.cells():
         if cell.method == METHODS[1] and cell.dataset == "CIFAR10":
             (claimed.root / cell.path).unlink()
-    assert words(reduced)["reduced"] == "supported: won 3, lost 0, open 0 of 18"
+    assert words(REDUCED)["reduced"] == "supported: won 3, lost 0, open 0 of 18"
 
 
-def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config) -> None:
-    finish(claimed, reduced, LEAD)
-    export_reproduced(Plan(reduced), "table1")
+def test_shipped_numbers_count_and_are_marked(claimed: Project) -> None:
+    finish(claimed, REDUCED, LEAD)
+    export_reproduced(Plan(REDUCED), "table1")
     shutil.rmtree(claimed.root / "results")
-    text = tables.claim_table(Plan(reduced)).markdown()
+    text = tables.claim_table(Plan(REDUCED)).markdown()
     assert "**supported: won 6, lost 0, open 0 of 18**‡" in text and "‡: reference results" in text
-    without = tables.claim_table(Plan(reduced.model_copy(update={"shipped": False}))).markdown()
+    without = tables.claim_table(Plan(REDUCED.model_copy(update={"shipped": False}))).markdown()
     assert "supported: won" not in without and "‡" not in without
 
 
-def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Config) -> None:
+def test_rounds_to_a_target_count_as_shipped_too(project: Project) -> None:
     """Without curves their table counts: with 250 rounds a miss is worth at least that, as it is with them."""
     target = {"test_auc": 0.9}
     ratio = {"method": METHODS[0], "than": METHODS[1], "needs": "round", "to": target, "at_most": 0.5}
@@ -224,72 +217,72 @@ def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Conf
         tables={"table1": {"metrics": [], "rounds_to": target, "published": None}},
         claims=[{"says": "it needs fewer rounds", "in": ["table1"], "ratio": ratio}],
     )
-    for cell in project.cells("localscgdam", "table1", reduced):
+    for cell in project.cells():
         for seed, run in enumerate(cell.runs):
             best = 0.95 if seed or cell.method != METHODS[1] else 0.8
             reached = 10.0 + (90 + seed) * (cell.method != METHODS[0])
             rounds = {"round": [0.0, reached, run.train.known_rounds], "test_auc": [0.5, best, best]}
             project.write_curve(run.key, rounds)
         project.finish(cell, [0.95] * len(cell.runs))
-    (trained,) = find(Plan(reduced))
+    (trained,) = find(Plan(REDUCED))
     assert trained.main.ran and not trained.main.diverged, "it missed the target"
-    export_reproduced(Plan(reduced), "table1")
+    export_reproduced(Plan(REDUCED), "table1")
     shutil.rmtree(project.root / "results")
-    (shipped,) = find(Plan(reduced))
+    (shipped,) = find(Plan(REDUCED))
     assert repr(shipped.main.verdict) == repr(trained.main.verdict)
     assert not trained.main.shipped and shipped.main.shipped
 
 
-def test_all_forms_are_written_with_the_same_bytes(claimed: Project, reduced: Config) -> None:
-    finish(claimed, reduced, LEAD)
-    paths = tables.save(tables.claim_table(Plan(reduced)))
+def test_all_forms_are_written_with_the_same_bytes(claimed: Project) -> None:
+    finish(claimed, REDUCED, LEAD)
+    paths = tables.save(tables.claim_table(Plan(REDUCED)))
     assert {path.parent for path in paths} == {Path("tables", "localscgdam")}
     before = [path.read_bytes() for path in paths]
-    assert [path.read_bytes() for path in tables.save(tables.claim_table(Plan(reduced)))] == before
+    assert [path.read_bytes() for path in tables.save(tables.claim_table(Plan(REDUCED)))] == before
     provenance = json.loads(paths[-1].read_text())["claims"][0]
     assert provenance["verdicts"]["reduced"] == "supported" and len(provenance["cells"]["reduced"]) == 30
-    said = tables.claim_table(Plan(reduced)).terminal()
+    said = tables.claim_table(Plan(REDUCED)).terminal()
     assert "it leads (6.2)" in said and "reduced: supported: won 6" in said and "demo: " not in said
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
-def test_the_latex_form_compiles_and_fits(claimed: Project, reduced: Config, tmp_path: Path) -> None:
+def test_the_latex_form_compiles_and_fits(claimed: Project, tmp_path: Path) -> None:
     says = (f"claim {n} with some_more words & 100 % of them" for n in range(14))
     claimed.change(claims=[CLAIMS[0] | {"says": sentence} for sentence in says])
-    finish(claimed, reduced, LEAD)
+    finish(claimed, REDUCED, LEAD)
     frame = r"\documentclass{article}\usepackage[margin=1in]{geometry}\usepackage{booktabs,graphicx}"
     frame += r"\begin{document}%s\end{document}"
-    (tmp_path / "t.tex").write_text(frame % tables.claim_table(Plan(reduced)).tex())
+    (tmp_path / "t.tex").write_text(frame % tables.claim_table(Plan(REDUCED)).tex())
     run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     assert subprocess.run(run, cwd=tmp_path, capture_output=True).returncode == 0
     assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
 
 
-def test_a_ratio_of_ends_needs_curves_as_a_difference_does(claimed: Project, reduced: Config) -> None:
+def test_a_ratio_of_ends_needs_curves_as_a_difference_does(claimed: Project) -> None:
     ratio = {"largest": "p", "within": 0.01, "of": 4, "method": METHODS[0], "than": METHODS[1]}
     ratio |= {"metric": "test_auc", "at_least": 0.5}
     claimed.change(claims=[{"says": "hardly less", "in": ["table1"], "ratio": ratio}])
-    finish(claimed, reduced, LEAD)
-    (finding,) = find(Plan(reduced))
+    finish(claimed, REDUCED, LEAD)
+    (finding,) = find(Plan(REDUCED))
     assert finding.main.unproven
     # every seed keeps up to the same p, and a p lies between is not known: 4, 8 and 16 are log 2 apart
     assert finding.main.verdict.overall.sd == pytest.approx(math.log(2) * math.sqrt(2 / 12))
     assert finding.main.verdict.p > 0
 
 
-def test_places_are_counted_where_there_are_several(claimed: Project, reduced: Config) -> None:
-    finish(claimed, reduced, LEAD)
-    main = find(Plan(reduced))[0].main
+def test_places_are_counted_where_there_are_several(claimed: Project) -> None:
+    finish(claimed, REDUCED, LEAD)
+    main = find(Plan(REDUCED))[0].main
     assert replace(main, total=1).words == "supported"
     nowhere = replace(main, verdict=replace(main.verdict, kind=NOT_TESTABLE))
     assert nowhere.words == "not testable: its condition holds in none of 6 settings", "of 18 six ran"
 
 
-def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project, reduced: Config) -> None:
+def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project) -> None:
     claimed.change(claims=[{**CLAIMS[0], "untested": "it is configured"}])
-    finish(claimed, reduced, LEAD)
-    (finding,) = find(Plan(reduced))
-    table = tables.claim_table(Plan(reduced))
+    finish(claimed, REDUCED, LEAD)
+    (finding,) = find(Plan(REDUCED))
+    table = tables.claim_table(Plan(REDUCED))
     assert "| not tested: means show it in 6 of 6 |" in table.markdown()
     assert "Claim 1 is not tested: it is configured." in table.notes
     assert math.isnan(finding.main.verdict.p) and math.isnan(finding.main.q), "no claim among others"
@@ -432,7 +425,7 @@ def stood_in(project: Project) -> Project:
     claim_of(project)
     (project.root / "config/config.yaml").write_text("scale: demo\n")
     project.fill("localscgdam", "table1", DEMO)
-    project.finish_each(DEMO, lambda cell: [0.98 if cell.method == METHODS[0] else 0.9] * 3)
+    project.finish_each(lambda cell: [0.98 if cell.method == METHODS[0] else 0.9] * 3, DEMO)
     return project
 
 
@@ -466,7 +459,7 @@ def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:
     assert tags == [("tag absent", NO_VERDICT)]
     body = text.partition("</details>")[2].partition("<dialog")[0]  # behind the legend
     assert VERDICTS.search(re.sub(r"<[^>]*>", " ", body.partition("<h3>This page")[0])) is None
-    real = Config(scale="reduced")
+    real = REDUCED
     stood_in.fill("localscgdam", "table1", real)
     assert VERDICTS.search(table_of(real).terminal()), "the words are those in use"
 

@@ -7,7 +7,6 @@ import itertools
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from report_project import METHODS, Project, localscgdam, run_result
+from report_project import METHODS, REDUCED, Project, localscgdam, run_result
 
 from fedbench import sealed_json
 from fedbench.data.summary import Counts
@@ -33,7 +32,6 @@ from fedbench.study.configuration import load_paper, paper_keys
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
-Fill = Callable[[str, str], Project]
 MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
 
 
@@ -48,27 +46,25 @@ def csv_of(drawing: figures.Drawing) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(drawing.csv()))
 
 
-def test_all_forms_are_written_and_the_same_each_time(filled: Fill, reduced: Config) -> None:
-    filled("localscgdam", "figure1")
-    paths = figures.save_figure(Plan(reduced), "figure1")
+def test_all_forms_are_written_and_the_same_each_time(project: Project) -> None:
+    project.fill("localscgdam", "figure1")
+    paths = figures.save_figure(Plan(REDUCED), "figure1")
     kinds = ("pdf", "svg", "png", "csv", "json")
     assert [path.name for path in paths] == [f"figure1.{kind}" for kind in kinds]
     first = [path.read_bytes() for path in paths]
     for path, content in zip(paths, first, strict=True):
         assert content.startswith(MAGIC.get(path.suffix[1:], b""))
-    figures.save_figure(Plan(reduced), "figure1")
+    figures.save_figure(Plan(REDUCED), "figure1")
     assert [path.read_bytes() for path in paths] == first
     assert b"CreationDate" not in first[0] and b"<dc:date>" not in first[1]
 
 
-def test_points_drawn_are_mean_and_range_over_seeds_beside_thin_lines_of_print(
-    filled: Fill, reduced: Config
-) -> None:
-    project = filled("localscgdam", "figure1")
-    (cell, *_) = project.cells("localscgdam", "figure1", reduced)
+def test_points_drawn_are_mean_and_range_over_seeds_beside_thin_lines_of_print(project: Project) -> None:
+    project.fill("localscgdam", "figure1")
+    (cell, *_) = project.cells("localscgdam", "figure1")
     curves = [pd.read_csv(project.root / "results" / "runs" / r.key / "curve.csv") for r in cell.runs]
     last = [curve["test_auc"].iloc[-1] for curve in curves]
-    drawing = figures.drawing_of(Plan(reduced), "figure1")
+    drawing = figures.drawing_of(Plan(REDUCED), "figure1")
     drawn = csv_of(drawing)
     assert list(drawn["panel"].unique()) == ["CIFAR10", "FashionMNIST"]
     end = drawn[(drawn["panel"] == cell.dataset) & (drawn["curve"] == cell.method)].iloc[-1]
@@ -87,12 +83,12 @@ def test_points_drawn_are_mean_and_range_over_seeds_beside_thin_lines_of_print(
     assert [text.get_text() for text in legend.get_texts()].count("published") == 1
 
 
-def test_it_says_what_was_not_run_and_what_stands_in(project: Project, filled: Fill, reduced: Config) -> None:
-    nothing = figures.drawing_of(Plan(reduced), "figure4")
+def test_it_says_what_was_not_run_and_what_stands_in(project: Project) -> None:
+    nothing = figures.drawing_of(Plan(REDUCED), "figure4")
     assert "no curve to draw" in words(nothing) and "not run at this scale: CATvsDOG" in words(nothing)
     assert csv_of(nothing).empty
-    filled("localscgdam", "figure1")
-    text = words(figures.drawing_of(Plan(reduced), "figure1"))
+    project.fill("localscgdam", "figure1")
+    text = words(figures.drawing_of(Plan(REDUCED), "figure1"))
     assert "not run at this scale:" in text and "Melanoma" in text
     assert "mean over 3 seeds, band from lowest to highest" in text
     demo = Config(scale="demo")
@@ -104,12 +100,10 @@ def test_it_says_what_was_not_run_and_what_stands_in(project: Project, filled: F
     assert drawing.points["published"].isna().all() and len(drawing.points), "print is of other data"
 
 
-def test_a_figure_has_one_title_and_no_published_line_of_another_setting(
-    project: Project, reduced: Config
-) -> None:
+def test_a_figure_has_one_title_and_no_published_line_of_another_setting(project: Project) -> None:
     project.change(figures={"figure1": {"settings": {"p": [4], "imratio": [0.05]}, "panels": ["dataset"]}})
-    project.fill("localscgdam", "figure1", reduced)
-    drawing = figures.drawing_of(Plan(reduced), "figure1")
+    project.fill("localscgdam", "figure1")
+    drawing = figures.drawing_of(Plan(REDUCED), "figure1")
     assert drawing.points["published"].isna().all() and len(drawing.points)
     demo = Config(scale="demo")
     project.fill("localscgdam", "figure1", demo)
@@ -119,30 +113,30 @@ def test_a_figure_has_one_title_and_no_published_line_of_another_setting(
     assert drawing.picture.texts and not drawing.plain.texts, "a page has the title beside it"
 
 
-def test_a_diverged_seed_ends_the_curve_with_a_remark(filled: Fill, reduced: Config) -> None:
-    project = filled("localscgdam", "figure1")
-    cell = next(c for c in project.cells("localscgdam", "figure1", reduced) if c.method == "CoDA")
+def test_a_diverged_seed_ends_the_curve_with_a_remark(project: Project) -> None:
+    project.fill("localscgdam", "figure1")
+    cell = next(c for c in project.cells("localscgdam", "figure1") if c.method == "CoDA")
     short = project.root / "results" / "runs" / cell.runs[1].key / "curve.csv"
     pd.read_csv(short).iloc[:9].to_csv(short, index=False)
     runs = [run_result(s.seed, s.key, {"test_auc": 0.9}) for s in cell.runs]
     runs[1] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(cell, runs)
-    drawing = figures.drawing_of(Plan(reduced), "figure1")
+    drawing = figures.drawing_of(Plan(REDUCED), "figure1")
     drawn = csv_of(drawing)
     assert drawn[(drawn["panel"] == "CIFAR10") & (drawn["curve"] == "CoDA")]["x"].max() == 400
     assert "CoDA: diverged in 1 of 3 seeds" in words(drawing)
 
 
-def test_panels_may_be_metrics(filled: Fill, reduced: Config) -> None:
-    filled("climb", "figure1")
-    drawn = csv_of(figures.drawing_of(Plan(reduced, "climb"), "figure1"))
+def test_panels_may_be_metrics(project: Project) -> None:
+    project.fill("climb", "figure1")
+    drawn = csv_of(figures.drawing_of(Plan(REDUCED, "climb"), "figure1"))
     assert set(drawn["panel"]) == {"Minority accuracy", "Overall accuracy"}
     assert set(drawn["metric"]) == {"test_minority_accuracy", "test_overall_accuracy"}
     assert drawn["x"].max() == 250, "rounds, not iterations"
 
 
-def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Project, reduced: Config) -> None:
-    (cell,) = project.cells("climb", "figure2", reduced)
+def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Project) -> None:
+    (cell,) = project.cells("climb", "figure2")
     rows = [
         {
             "round": r,
@@ -156,7 +150,7 @@ def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Proje
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
     project.finish(cell, [0.9, 0.9, 0.9], metric="test_minority_accuracy")
-    drawing = figures.drawing_of(Plan(reduced, "climb"), "figure2")
+    drawing = figures.drawing_of(Plan(REDUCED, "climb"), "figure2")
     drawn = csv_of(drawing).set_index(["panel", "curve", "x"])
     top = "the tenth that ends highest"  # two of twenty: client 7 and, all others equal, client 0
     assert drawn.loc[("Dual variable", top, 10), "high"] == 10
@@ -200,29 +194,27 @@ def remade(project: Project, key: str, made: dict[str, Any]) -> None:
     sealed_json.write(path, sealed_json.read(path) | {"provenance": made})
 
 
-def test_final_values_are_shown_from_what_is_shipped_and_trained_here(
-    project: Project, reduced: Config
-) -> None:
+def test_final_values_are_shown_from_what_is_shipped_and_trained_here(project: Project) -> None:
     """Two of three cells are exported with four seeds and removed; the third is trained shown_here."""
     figure(project, BASE | {"kind": "final", "x": "p", "log": "x"})
-    four = reduced.model_copy(update={"seeds": [0, 1, 2, 3]})
+    four = REDUCED.model_copy(update={"seeds": [0, 1, 2, 3]})
 
     def of_coda(cell: Cell) -> list[float]:
         shown_here = cell.method == "CoDA" and (cell.setting["p"] == 16) == (len(cell.runs) == 3)
         return ([0.7] * 3 if len(cell.runs) == 3 else [0.8, 0.8, 0.9, 0.9]) if shown_here else []
 
-    project.finish_each(four, of_coda, "figure1")
+    project.finish_each(of_coda, four, "figure1")
     export_reproduced(Plan(four), "table1")
     shutil.rmtree(project.root / "results")
-    project.finish_each(reduced, of_coda, "figure1")
-    drawing = make(reduced)
+    project.finish_each(of_coda, target="figure1")
+    drawing = make(REDUCED)
     assert drawing.points.set_index("x")["mean"].to_dict() == pytest.approx({4: 0.85, 8: 0.85, 16: 0.7})
     assert "mean over 4 seeds" in drawing.words
     assert "comes with the repository" in drawing.words
     (axes,) = drawing.picture.axes
     assert sorted(axes.collections[0].get_offsets()[:, 1]) == pytest.approx([0.7] * 3 + [0.8] * 4 + [0.9] * 4)
     assert axes.get_xlabel() == "p" and axes.get_xticks().tolist() == [4, 8, 16]
-    without = make(reduced.model_copy(update={"shipped": False}))
+    without = make(REDUCED.model_copy(update={"shipped": False}))
     assert without.points["x"].tolist() == [16] and "comes with" not in without.words
 
 
@@ -249,17 +241,17 @@ def test_a_failed_seed_is_an_arrow_with_its_value_and_does_not_flatten_the_other
     assert limits(0.337, log_y=True)[1] < 0.337, "a logarithmic axis has place for it"
 
 
-def test_two_axes_of_panels_are_rows_and_columns(project: Project, reduced: Config) -> None:
+def test_two_axes_of_panels_are_rows_and_columns(project: Project) -> None:
     """Without the row of the imbalance 0.2, of which nothing ran."""
     figure(
         project,
         BASE | {"panels": ["imratio", "method"], "settings": {"p": [4, 8], "imratio": [0.1, 0.2, 0.3]}},
     )
-    project.fill("localscgdam", "figure1", reduced)
-    for cell in project.cells("localscgdam", "figure1", reduced):
+    project.fill("localscgdam", "figure1")
+    for cell in project.cells("localscgdam", "figure1"):
         if cell.setting["imratio"] == 0.2 or (cell.setting["imratio"] == 0.3 and cell.method == "CoDA"):
             (project.root / cell.path).unlink()
-    drawing = make(reduced)
+    drawing = make(REDUCED)
     titles = [axes.get_title().replace("\n", ", ") for axes in drawing.picture.axes]
     assert titles == [f"imbalance ratio = {r}, {m}" for r in (0.1, 0.3) for m in ("CoDA", "LocalSGDM")]
     drawing.picture.draw_without_rendering()
@@ -269,32 +261,30 @@ def test_two_axes_of_panels_are_rows_and_columns(project: Project, reduced: Conf
     assert set(drawing.points["curve"]) == {"p = 4", "p = 8"}
 
 
-def test_curves_over_cycles_samples_and_seconds_which_are_averaged(project: Project, reduced: Config) -> None:
+def test_curves_over_cycles_samples_and_seconds_which_are_averaged(project: Project) -> None:
     curve = {"iteration": [0, 4, 8], "round": [0, 1, 4], "samples": [0, 64, 128], "test_auc": [0.5, 0.8, 0.9]}
     cyclic = {"participation": {"rule": "cyclic", "clients": 1, "groups": 2}}
     x = {"cycle": [0, 0.5, 2], "samples": [0, 64, 128], "seconds": [0, 3, 5]}
     for name, expected in x.items():
         figure(project, ONE | {"x": name}, train=cyclic)
-        (cell,) = project.cells("localscgdam", "figure1", reduced)
+        (cell,) = project.cells("localscgdam", "figure1")
         for run in cell.runs:
             project.write_curve(run.key, curve)
         project.finish(cell, [0.9] * 3)
         for run, seconds in zip(cell.runs, (1, 2, 6), strict=True):
             remade(project, run.key, {"curve_seconds": [0, seconds, seconds + 2]})
-        points = make(reduced).points
+        points = make(REDUCED).points
         assert points["x"].tolist() == expected and points["mean"].tolist() == pytest.approx([0.5, 0.8, 0.9])
 
 
 @pytest.mark.parametrize(
     ("change", "missing"), [({"x": "cycle"}, "cycle"), ({"metrics": ["test_ap"]}, "test_ap")]
 )
-def test_what_no_curve_has_is_named(
-    project: Project, reduced: Config, change: dict[str, Any], missing: str
-) -> None:
+def test_what_no_curve_has_is_named(project: Project, change: dict[str, Any], missing: str) -> None:
     figure(project, BASE | change)
-    project.fill("localscgdam", "figure1", reduced)
+    project.fill("localscgdam", "figure1")
     said = f"the curves on file have no {missing}, only iteration, round, test_auc"
-    assert said in make(reduced).words
+    assert said in make(REDUCED).words
 
 
 def axes_of(curves: list[Curve], across: Across = Across("")) -> Axes:  # noqa: B008
@@ -398,13 +388,13 @@ CODA = {"Basel": [0.9, 0.8, 0.7], "Lyon": [0.5, 0.6, 0.4]}
 
 
 @pytest.fixture
-def hospitals(project: Project, reduced: Config, monkeypatch: pytest.MonkeyPatch) -> dict[str, Cell]:
+def hospitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> dict[str, Cell]:
     """The hospitals of the figure by their methods, without results; the test samples are counted."""
     paper = localscgdam()
     paper["figures"] = {"figure1": FOREST}
     project.save_paper("localscgdam", paper)
     monkeypatch.setattr(forest, "tested", lambda plan, place: COUNTS)
-    return {cell.method: cell for cell in project.cells("localscgdam", "figure1", reduced)}
+    return {cell.method: cell for cell in project.cells("localscgdam", "figure1")}
 
 
 def finish_hospitals(project: Project, cell: Cell, values: dict[str, list[float]]) -> None:
@@ -426,11 +416,11 @@ def make_forest(config: Config) -> figures.Drawing:
 
 
 def test_points_are_the_means_of_each_hospital_with_the_interval_of_its_patients(
-    project: Project, hospitals: dict[str, Cell], reduced: Config
+    project: Project, hospitals: dict[str, Cell]
 ) -> None:
-    assert make_forest(reduced).points.empty, "nothing has run"
+    assert make_forest(REDUCED).points.empty, "nothing has run"
     finish_hospitals(project, hospitals["CoDA"], CODA)
-    drawn = make_forest(reduced).points
+    drawn = make_forest(REDUCED).points
     assert drawn[["metric", "curve", "x"]].to_numpy().tolist() == [
         [name, "CoDA", row] for row, name in enumerate(SITES)
     ]
@@ -442,11 +432,11 @@ def test_points_are_the_means_of_each_hospital_with_the_interval_of_its_patients
 
 
 def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
-    project: Project, hospitals: dict[str, Cell], reduced: Config
+    project: Project, hospitals: dict[str, Cell]
 ) -> None:
     finish_hospitals(project, hospitals["CoDA"], CODA)
     finish_hospitals(project, hospitals["LocalSGDM"], {"Basel": [0.6] * 3, "Lyon": [0.7] * 3})
-    drawing = make_forest(reduced)
+    drawing = make_forest(REDUCED)
     (axes,) = drawing.picture.axes
     names = [text.get_text() for text in axes.get_yticklabels()]
     assert names == ["all test samples (30 of 70)", "Basel (28 of 60)", "Lyon (2 of 10)"]
@@ -457,26 +447,26 @@ def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
     dots = axes.collections[0].get_offsets()
     assert sorted(dots[:, 0]) == pytest.approx(sorted([0.75] * 3 + CODA["Basel"] + CODA["Lyon"]))
     assert axes.get_xlabel() == "test AUC" and "draw of test samples" in drawing.words
-    alone = make_forest(reduced.model_copy(update={"seeds": [0]}))
+    alone = make_forest(REDUCED.model_copy(update={"seeds": [0]}))
     assert "over 1 seed, dots: each seed, bars: 90%" in alone.words, "bars are explained for one seed too"
 
 
 def test_a_hospital_without_a_number_says_why_in_its_row(
-    project: Project, hospitals: dict[str, Cell], reduced: Config
+    project: Project, hospitals: dict[str, Cell]
 ) -> None:
     finish_hospitals(project, hospitals["CoDA"], {"Basel": CODA["Basel"], "Lyon": [float("nan")] * 3})
     finish_hospitals(project, hospitals["LocalSGDM"], {"Basel": [0.6] * 3, "Lyon": [0.7] * 3})
-    (axes,) = make_forest(reduced).picture.axes
+    (axes,) = make_forest(REDUCED).picture.axes
     said = [(text.get_text(), round(text.get_position()[1])) for text in axes.texts if text.get_text()]
     assert said == [("undefined", SITES.index("test_auc@Lyon"))]
 
 
 def test_without_the_data_there_are_no_counts_and_no_intervals(
-    project: Project, hospitals: dict[str, Cell], reduced: Config, monkeypatch: pytest.MonkeyPatch
+    project: Project, hospitals: dict[str, Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finish_hospitals(project, hospitals["CoDA"], CODA)
     monkeypatch.setattr(forest, "tested", lambda plan, place: {})
-    drawing = make_forest(reduced)
+    drawing = make_forest(REDUCED)
     assert "bars" not in drawing.words and "not prepared here" in drawing.words
     assert drawing.points["low"].isna().all() and drawing.points["mean"].notna().all()
     assert drawing.picture.axes[0].get_yticklabels()[1].get_text() == "Basel"

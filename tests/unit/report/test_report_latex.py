@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from report_project import Project, cell_of, climb, table_of
+from report_project import REDUCED, Project, cell_of, climb, table_of
 
 from fedbench.errors import UserError
 from fedbench.report import latex, latex_text, tables
@@ -63,7 +62,7 @@ def test_latex_takes_any_text(project: Project) -> None:
     paper["tables"]["table2"] = {**spec, "title": f"A title\n\nof two paragraphs: {everything}\n"}
     paper["settings"]["n_minority"]["label"] = "[classes] ∈ Đ\n\nĦ"
     project.save_paper("my_paper", {**paper, "figures": {}})
-    config = Config(scale="reduced")
+    config = REDUCED
     tex, _, markdown, *_ = tables.save_table(Plan(config, "my_paper"), "table2")
     tex.rename(odd := tex.with_name("table2 ę#.tex"))
     assert build_pdf(odd) is not None
@@ -129,8 +128,8 @@ def files(tiny: Project) -> dict[str, bytes]:
     folder = tiny.root / "macros"
 
     def make() -> None:
-        config = Config(scale="reduced")
-        tiny.fill("climb", "table2", config, ("test_minority_accuracy", "test_overall_accuracy"))
+        config = REDUCED
+        tiny.fill("climb", "table2", config)
         folder.mkdir()
         for paper, name in (("localscgdam", "table1"), ("climb", "table2")):
             (folder / f"{paper}.tex").write_text(table_of(config, paper, name).macros())
@@ -186,19 +185,17 @@ def test_what_is_not_there_is_an_error_that_names_it(
         typeset(rf"\fedbench{{{key}}}", files, tmp_path)
 
 
-def test_a_part_of_the_seeds_is_no_number_and_each_number_has_one_key(
-    filled: Callable[[str, str], Project], reduced: Config
-) -> None:
-    project = filled("climb", "table2")
-    cell = cell_of(project, reduced, "CIFAR10", "CoDA")
+def test_a_part_of_the_seeds_is_no_number_and_each_number_has_one_key(project: Project) -> None:
+    project.fill("climb", "table2")
+    cell = cell_of(project, "CIFAR10", "CoDA")
     project.finish(cell, [0.9, 0.91, 0.92])
     key = "localscgdam/table1/CIFAR10/4/CoDA"
-    assert rf"\fedbenchnumber{{{key}}}{{0.910}}" in table_of(reduced).macros()
+    assert rf"\fedbenchnumber{{{key}}}{{0.910}}" in table_of().macros()
     project.forget(cell.runs[2:])
-    text = table_of(reduced).macros()
+    text = table_of().macros()
     for part in ("", "/std", "/seeds", "/scale"):
         assert rf"\fedbenchnone{{{key}{part}}}{{2 of 3 seeds}}" in text
-    text = table_of(reduced, "climb", "table2").macros()
+    text = table_of(REDUCED, "climb", "table2").macros()
     keys = re.findall(r"^\\fedbench(?:number|none){([^}]*)}", text, re.MULTILINE)
     parts = 2 * 2 * 2 * 3 * 4 * 2 * 7  # datasets, three settings, methods, metrics, parts
     assert len(keys) == len({*keys}) == parts
@@ -209,7 +206,7 @@ def test_a_text_quotes_numbers_and_ranks_of_a_leaderboard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    board = table_of(Config(scale="reduced"), "arena", "leaderboard")
+    board = table_of(REDUCED, "arena", "leaderboard")
     key = "arena/leaderboard/FashionMNIST/FedDyn/test_auc"
     of = "dataset == 'FashionMNIST' and method == 'FedDyn' and metric == 'test_auc'"
     row = board.rows.query(of).iloc[0]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from report_project import Project, cell_of, line, localscgdam, run_result, table_of
+from report_project import REDUCED, Project, cell_of, line, localscgdam, run_result, table_of
 
 from fedbench import sealed_json
 from fedbench.data.partition import partition_path
@@ -30,8 +30,8 @@ from fedbench.study.schema import Config
 
 
 @pytest.fixture
-def cell(project: Project, reduced: Config) -> Cell:
-    return project.cells("localscgdam", "table1", reduced)[0]
+def cell(project: Project) -> Cell:
+    return project.cells()[0]
 
 
 def row(cell: Cell, metric: str = "test_auc") -> Any:
@@ -150,28 +150,26 @@ def of_coda(cell: Cell) -> list[float]:
     return values[int(cell.setting["p"])] if cell.method == "CoDA" else []
 
 
-def test_an_average_is_taken_seed_by_seed_and_held_against_the_published_one(
-    project: Project, reduced: Config
-) -> None:
+def test_an_average_is_taken_seed_by_seed_and_held_against_the_published_one(project: Project) -> None:
     file = project.root / "published" / "localscgdam" / "averages.csv"
     file.write_text("dataset,method,p,metric,mean,std,note\nCIFAR10,CoDA,AVG,test_auc,0.95,,\n")
     table(project, average="p", published="averages.csv")
-    project.finish_each(reduced, of_coda)
-    made = rows(reduced, "method", "p")
+    project.finish_each(of_coda)
+    made = rows(REDUCED, "method", "p")
     average = made.loc[("CoDA", "AVG")]
     assert (average["mean"], average["difference"]) == pytest.approx((0.9, -0.05))
     assert average["std"] == pytest.approx(0.0, abs=1e-12), "of averages, not of all six values (0.09)"
     assert (average["status"], average["n_seeds"], average["n_wanted"]) == ("finished", 3, 3)
     assert made.loc[("LocalSGDM", "AVG"), "status"] == "not run"
-    text = table_of(reduced).markdown()
+    text = table_of().markdown()
     assert "| AVG" in text and "p = AVG" not in text and "* AVG: mean over the values of p" in text
 
 
-def test_an_average_over_datasets_is_that_of_the_papers_own(project: Project, reduced: Config) -> None:
+def test_an_average_over_datasets_is_that_of_the_papers_own(project: Project) -> None:
     """As a printed one is; what is ours has a column beside it."""
     table(project, average="dataset", additions=["FashionMNIST"], settings={"p": [4]}, columns=["dataset"])
-    project.finish_each(reduced, lambda cell: [0.8 if cell.dataset == "CIFAR10" else 0.6] * 3)
-    means = rows(reduced, "method", "dataset").loc["CoDA", "mean"]
+    project.finish_each(lambda cell: [0.8 if cell.dataset == "CIFAR10" else 0.6] * 3)
+    means = rows(REDUCED, "method", "dataset").loc["CoDA", "mean"]
     assert means.to_dict() == pytest.approx({"CIFAR10": 0.8, "FashionMNIST": 0.6, "AVG": 0.8})
 
 
@@ -207,8 +205,8 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     assert pooled.values == averaged(full, fast).values and pooled.paces == {1: pytest.approx(0.03)}
 
 
-def test_the_rule_that_chooses_the_evaluation_is_said(project: Project, reduced: Config) -> None:
-    paper, (cell, *_) = load_paper("localscgdam"), project.cells("localscgdam", "table1", reduced)
+def test_the_rule_that_chooses_the_evaluation_is_said(project: Project) -> None:
+    paper, (cell, *_) = load_paper("localscgdam"), project.cells()
     train = cell.runs[0].train.model_copy(update={"select": "val_auc"})
     chosen = cell.model_copy(update={"runs": [cell.runs[0].model_copy(update={"train": train})]})
     assert notes.selection(paper, [cell]) == ""
@@ -218,44 +216,40 @@ def test_the_rule_that_chooses_the_evaluation_is_said(project: Project, reduced:
     )
 
 
-def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(
-    project: Project, reduced: Config
-) -> None:
+def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(project: Project) -> None:
     only = {"CoDA": {"only": {"p": [4]}}}
     table(project, only)
-    project.finish_each(reduced, lambda cell: [0.9] * 3)
-    made = table_of(reduced)
+    project.finish_each(lambda cell: [0.9] * 3)
+    made = table_of()
     places = {*made.rows.set_index(["method", "p"]).index}
     assert places == {("CoDA", 4), ("LocalSGDM", 4), ("LocalSGDM", 8)}
     blank = made.grid.rows[0].entries[0][1]
     assert (made.grid.rows[0].label, blank.value, blank.item) == ("CoDA", "", None)
     assert all(made.forms().values()), "all forms take a blank place"
     table(project, only, rows=["p", "method"], columns=[])
-    blocks = [[row.label for row in block.rows] for block in table_of(reduced).grid.blocks]
+    blocks = [[row.label for row in block.rows] for block in table_of().grid.blocks]
     assert blocks == [["CoDA", "LocalSGDM"], ["LocalSGDM"]]
 
 
-def test_rounds_to_a_target_are_read_from_the_curve_and_have_a_slope_seed_by_seed(
-    project: Project, reduced: Config
-) -> None:
+def test_rounds_to_a_target_are_read_from_the_curve_and_have_a_slope_seed_by_seed(project: Project) -> None:
     """CoDA's rounds of 64/p have slope -1, constant ones 0; of two targets it misses the second."""
     targets = {"test_auc": [0.75, 0.97]}
     table(project, settings={"p": [4, 8, 16]}, metrics=[], rounds_to=targets, slope="p")
-    for cell in project.cells("localscgdam", "table1", reduced):
+    for cell in project.cells():
         p = float(str(cell.setting["p"]))
         rounds = [64 / p, 640 / p, 6.4 / p] if cell.method == "CoDA" else [5.0, 7.0, 9.0]
         for run, reached in zip(cell.runs, rounds, strict=True):
             late = 0.96 if cell.method == "CoDA" and run.seed else 0.98
             project.write_curve(run.key, {"round": [0, reached, 999], "test_auc": [0.5, 0.75, late]})
         project.finish(cell, [0.95] * 3)
-    made = rows(reduced, "metric", "method", "p")
+    made = rows(REDUCED, "metric", "method", "p")
     early, late = (made.loc[f"rounds_to_test_auc_{target}"] for target in (0.75, 0.97))
     assert early.loc[("CoDA", 4), "mean"] == pytest.approx((16 + 160 + 1.6) / 3)
     assert (late.loc[("CoDA", 4), "status"], late.loc[("CoDA", 4), "n_seeds"]) == ("not reached", 3)
     assert late.loc[("CoDA", 4), "reason"] == "2 of 3 seeds: best 0.96; best 0.96"
     fits = early.loc[[("CoDA", "slope"), ("LocalSGDM", "slope")], ["mean", "std", "n_seeds"]]
     assert fits.to_numpy().tolist() == [pytest.approx([-1, 0, 3]), pytest.approx([0, 0, 3], abs=1e-12)]
-    text = table_of(reduced).markdown()
+    text = table_of().markdown()
     assert "| slope" in text and "−1.00" in text.replace("-", "−") and "* Slope: of log number" in text
     lines = [line for line in text.splitlines() if line.startswith(("| CoDA", "| LocalSGDM"))]
     assert len(lines) == 2 and all("**" not in line.split("|")[-2] for line in lines), "slopes are no race"
@@ -377,11 +371,11 @@ def test_a_ranking_that_stands_still_at_the_end_is_stuck_unless_it_is_perfect(
 
 
 @pytest.fixture
-def accuracies(project: Project, reduced: Config) -> Project:
+def accuracies(project: Project) -> Project:
     """CoDA predicts one class in its second seed, LocalSGDAM's third never moves, LocalSGDM learns."""
     project.change(tables={"table1": {"metrics": ["test_overall_accuracy"], "published": None}}, claims=[])
     for method, level in {"CoDA": 0.8, "LocalSGDAM": 0.7, "LocalSGDM": 0.9}.items():
-        cell = cell_of(project, reduced, "CIFAR10", method)
+        cell = cell_of(project, "CIFAR10", method)
         values = [level, 1135 / 3000 if method == "CoDA" else level, level]
         for run, value in zip(cell.runs, values, strict=True):
             path = partition_path(run.data, run.seed, Path("data")).with_suffix(".json")
@@ -401,20 +395,20 @@ def accuracies(project: Project, reduced: Config) -> Project:
 
 
 def test_a_table_names_them_in_their_cells_and_below_also_where_they_were_shipped(
-    accuracies: Project, reduced: Config
+    accuracies: Project,
 ) -> None:
     """Without runs, curves and partitions a mean is not shown as if all its runs had learned."""
-    text = table_of(reduced).markdown()
+    text = table_of().markdown()
     assert "0.659±0.243 (1/3 one class)" in text and "0.700±0.000 (1/3 flat)" in text
     assert "(1/3" not in line(text, "LocalSGDM")
     learned = {degenerate_runs.ONE_CLASS: "CoDA: seed 1", degenerate_runs.FLAT: "LocalSGDAM: seed 2"}
     for word, place in learned.items():
         meaning = degenerate_runs.MEANING[word]
         assert f"{meaning[0].upper()}{meaning[1:]}: CIFAR10, p = 4, {place}." in text
-    export_reproduced(Plan(reduced), "table1")
+    export_reproduced(Plan(REDUCED), "table1")
     shutil.rmtree(accuracies.root / "results")
     shutil.rmtree(accuracies.root / "data")
-    text = table_of(reduced).markdown()
+    text = table_of().markdown()
     assert "0.659‡±0.243 (1/3 one class)" in text and "0.700‡±0.000 (1/3 flat)" in text
     assert "CIFAR10, p = 4, CoDA: seed 1." in text
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
 import pytest
-from report_project import Project, run_result, table_of
+from report_project import REDUCED, Project, run_result, table_of
 
 from fedbench.errors import UserError
 from fedbench.report.figures.build import drawing_of
@@ -24,16 +23,15 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
 FILE = "reproduced/reduced/localscgdam.csv"
-Fill = Callable[[str, str], Project]
 
 
 @pytest.fixture
-def shipped(project: Project, filled: Fill, reduced: Config) -> Project:
+def shipped(project: Project) -> Project:
     """Everything of the reduced scale measured, exported, and its runs gone."""
 
     def make() -> None:
-        filled("localscgdam", "table1")
-        export_reproduced(Plan(reduced), "table1")
+        project.fill()
+        export_reproduced(Plan(REDUCED), "table1")
         shutil.rmtree(project.root / "results")
 
     project.once("shipped", make)
@@ -53,12 +51,12 @@ def shown(config: Config) -> pd.DataFrame:
     return table_of(config).rows.query("n_wanted > 0")
 
 
-def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> None:
-    project = filled("localscgdam", "table1")
-    trained = table_of(reduced)
-    export_reproduced(Plan(reduced), "table1")
+def test_shipped_numbers_are_shown_and_marked(project: Project) -> None:
+    project.fill()
+    trained = table_of()
+    export_reproduced(Plan(REDUCED), "table1")
     shutil.rmtree(project.root / "results")
-    table = table_of(reduced)
+    table = table_of()
     for name in ("verdict", "values"):
         assert (trained.rows[name] == table.rows[name]).all()
     means = [of.rows["mean"].to_numpy() for of in (trained, table)]
@@ -73,28 +71,28 @@ def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> 
     said = table.markdown()
     assert said.count("‡") == 31 and "‡" not in trained.markdown() and "‡: not trained here." in said
     assert "Scale reduced: nothing trained here" in said and r"$^\ddagger$" in table.tex()
-    assert not table_of(reduced.model_copy(update={"shipped": False})).rows["shipped"].any()
+    assert not table_of(REDUCED.model_copy(update={"shipped": False})).rows["shipped"].any()
 
 
-def test_what_was_trained_or_failed_here_comes_first(shipped: Project, reduced: Config) -> None:
-    better, failed, *_ = shipped.cells("localscgdam", "table1", reduced)
+def test_what_was_trained_or_failed_here_comes_first(shipped: Project) -> None:
+    better, failed, *_ = shipped.cells()
     shipped.finish(better, [0.5, 0.5, 0.5])
     log = shipped.root / "logs/train/reduced" / f"{failed.name}.log"
     log.parent.mkdir(parents=True)
     log.write_text("error: the disk is full\n")
-    rows = shown(reduced)
+    rows = shown(REDUCED)
     assert rows["shipped"].sum() == 28 and rows.loc[rows["mean"] == 0.5, "shipped"].tolist() == [False]
     (bad,) = rows[rows["status"] == "failed"].to_dict("records")
     assert bad["method"] == failed.method and not bad["shipped"] and "disk is full" in bad["reason"]
 
 
-def test_another_scale_shows_them_as_what_they_are(shipped: Project, reduced: Config) -> None:
+def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     demo = Config(scale="demo")
     said, rows = table_of(demo).markdown(), table_of(demo).rows
     assert "**CIFAR10 (‡ scale reduced)**" in said
     assert "‡: trained elsewhere, at scale reduced." in said.splitlines()[0], "the caption names each scale"
     assert set(rows.loc[rows["shipped"], "scale"]) == {"reduced"}
-    shipped.finish(first(shipped, reduced), [0.5, 0.5, 0.5])
+    shipped.finish(first(shipped, REDUCED), [0.5, 0.5, 0.5])
     assert table_of(demo).rows.equals(rows), "what ran there here is no other"
     assert "(‡ scale reduced)" not in table_of(Config(scale="paper")).markdown(), (
         "its own cells are to be run"
@@ -104,7 +102,7 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project, reduced: Co
 def test_methods_of_a_place_are_shown_at_one_scale(shipped: Project) -> None:
     """A scale nearer to the paper that lacks a method gives way to one that has them all."""
     paper = Config(scale="paper", seeds=[0], datasets=["CIFAR10"])
-    shipped.finish_each(paper, lambda c: None if (c.setting["p"], c.method) == (4, "CoDA") else [0.9])
+    shipped.finish_each(lambda c: None if (c.setting["p"], c.method) == (4, "CoDA") else [0.9], paper)
     export_reproduced(Plan(paper), "table1")
     shutil.rmtree(shipped.root / "results")
     rows = table_of(Config(scale="demo")).rows.query("dataset == 'CIFAR10'")
@@ -112,9 +110,9 @@ def test_methods_of_a_place_are_shown_at_one_scale(shipped: Project) -> None:
     assert scales == {4: {"reduced"}, 8: {"paper"}, 16: {"paper"}} and rows["shipped"].all()
 
 
-def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project, reduced: Config) -> None:
+def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project) -> None:
     shipped.change(methods={"CoDA": {"params": {"lr": 0.123}}})
-    rows = table_of(reduced).rows
+    rows = table_of().rows
     assert not rows.loc[rows["method"] == "CoDA", "shipped"].any() and rows["shipped"].sum() == 24
 
 
@@ -128,17 +126,17 @@ def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project, reduce
     ],
 )
 def test_a_cell_that_no_export_writes_is_named(
-    shipped: Project, reduced: Config, column: str, value: str, message: str
+    shipped: Project, column: str, value: str, message: str
 ) -> None:
     rows = rows_of_file(shipped)
     line = rows.index[rows["metric"] == "test_auc"][3]
     rows.loc[line, column] = value
     rows.to_csv(shipped.root / FILE, index=False)
     with pytest.raises(UserError, match=r"localscgdam\.csv.*" + message.format(line=f":{line + 2}: ")):
-        table_of(reduced)
+        table_of()
 
 
-def test_two_values_of_a_run_and_a_file_of_another_form_are_named(shipped: Project, reduced: Config) -> None:
+def test_two_values_of_a_run_and_a_file_of_another_form_are_named(shipped: Project) -> None:
     """The first as after a merge that kept both sides."""
     path = shipped.root / FILE
     before = path.read_text()
@@ -147,29 +145,27 @@ def test_two_values_of_a_run_and_a_file_of_another_form_are_named(shipped: Proje
     path.write_text("\n".join([*lines, lines[at].replace(",test_auc,0.8", ",test_auc,0.7")]) + "\n")
     both = rf"\.csv:{len(lines) + 1}: .*test_auc.* 0\.7\d+.*\.csv:{at + 1} .*0\.8\d+"
     with pytest.raises(UserError, match=both):
-        table_of(reduced)
+        table_of()
     path.write_text(before.replace(",seed,", ",repeat,", 1))
     with pytest.raises(UserError, match=r"localscgdam\.csv lacks the column seed.*`fedbench export`"):
-        table_of(reduced)
+        table_of()
 
 
-def test_a_changed_key_and_a_seed_of_its_own_do_not_count(shipped: Project, reduced: Config) -> None:
+def test_a_changed_key_and_a_seed_of_its_own_do_not_count(shipped: Project) -> None:
     """A row is found by the key of today; other seeds of a cell that was not trained here count too."""
-    rows, cell = rows_of_file(shipped), first(shipped, reduced)
+    rows, cell = rows_of_file(shipped), first(shipped, REDUCED)
     of_cell = (rows["dataset"] == cell.dataset) & (rows["method"] == cell.method) & (rows["p"] == "4")
     rows.loc[of_cell & (rows["seed"] == "1"), "key"] = "0" * 16
     more = rows[of_cell & (rows["seed"] == "2")]
     more = more.assign(seed="7", key=cell.runs[0].seeded(7).key, value="0.25")
     pd.concat([rows, more]).to_csv(shipped.root / FILE, index=False)
-    assert re.findall(r"(\d):", shown(reduced).iloc[0]["values"]) == ["0", "2", "7"]
+    assert re.findall(r"(\d):", shown(REDUCED).iloc[0]["values"]) == ["0", "2", "7"]
     shipped.write(cell, [run_result(0, cell.runs[0].key, {"test_auc": 0.5})])
-    assert re.findall(r"(\d):", shown(reduced).iloc[0]["values"]) == ["0", "2"], "with ours the planned alone"
+    assert re.findall(r"(\d):", shown(REDUCED).iloc[0]["values"]) == ["0", "2"], "with ours the planned alone"
 
 
-def test_a_cell_is_shipped_with_all_metrics_that_are_asked_for_or_not_at_all(
-    shipped: Project, reduced: Config
-) -> None:
-    rows, cell = Shipped(Plan(reduced)), first(shipped, reduced)
+def test_a_cell_is_shipped_with_all_metrics_that_are_asked_for_or_not_at_all(shipped: Project) -> None:
+    rows, cell = Shipped(Plan(REDUCED)), first(shipped, REDUCED)
     assert rows.has(cell, ["test_auc"]) and not rows.has(cell, ["test_auc", "test_ap"])
 
 
@@ -182,42 +178,40 @@ def without(project: Project, cell: Cell, seeds: list[int]) -> None:
         project.write(cell, others)
 
 
-def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
-    project: Project, reduced: Config
-) -> None:
-    project.fill("localscgdam", "table1", reduced)
-    before = shown(reduced)
-    finding = find(Plan(reduced))[0].scales[1]
-    export_reproduced(Plan(reduced.model_copy(update={"seeds": [0]})), "table1")
-    for cell in project.cells("localscgdam", "table1", reduced):
+def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(project: Project) -> None:
+    project.fill()
+    before = shown(REDUCED)
+    finding = find(Plan(REDUCED))[0].scales[1]
+    export_reproduced(Plan(REDUCED.model_copy(update={"seeds": [0]})), "table1")
+    for cell in project.cells():
         without(project, cell, [0])
-    both, merged = shown(reduced), find(Plan(reduced))[0].scales[1]
+    both, merged = shown(REDUCED), find(Plan(REDUCED))[0].scales[1]
     for name in ("values", "verdict", "status"):
         assert list(both[name]) == list(before[name])
     assert both["shipped"].all() and merged.verdict == finding.verdict and merged.shipped
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
-    assert "‡: not all seeds trained here." in table_of(reduced).markdown()
+    assert "‡: not all seeds trained here." in table_of().markdown()
 
 
-def test_a_run_trained_here_counts_before_the_shipped_one(project: Project, reduced: Config) -> None:
+def test_a_run_trained_here_counts_before_the_shipped_one(project: Project) -> None:
     """One that diverged elsewhere, too, until that seed is trained here."""
-    project.fill("localscgdam", "table1", reduced)
-    good, bad, lost, *_ = project.cells("localscgdam", "table1", reduced)
+    project.fill()
+    good, bad, lost, *_ = project.cells()
     runs = project.runs(lost)
     project.write(lost, [*runs[:2], runs[2] | {"status": "diverged", "reason": "loss is nan"}])
-    export_reproduced(Plan(reduced), "table1")
-    before = shown(reduced).iloc[0]["values"].split()
+    export_reproduced(Plan(REDUCED), "table1")
+    before = shown(REDUCED).iloc[0]["values"].split()
     for cell in (good, bad, lost):
         without(project, cell, [0, 1, 2])
     project.write(good, [run_result(0, good.runs[0].key, {"test_auc": 0.5})])
     project.write(bad, [run_result(0, bad.runs[0].key, {}, "diverged", "loss is nan")])
-    row, broken = shown(reduced).iloc[0], shown(reduced).iloc[1]
+    row, broken = shown(REDUCED).iloc[0], shown(REDUCED).iloc[1]
     assert row["values"] == " ".join(["0:0.5", *before[1:]]) and row["shipped"]
     assert (broken["status"], broken["n_seeds"]) == ("diverged", 2), "what went wrong here is not hidden"
     seen = []
     for seeds in ([], [0, 1], [0, 1, 2]):
         project.write(lost, [run_result(i, lost.runs[i].key, {"test_auc": 0.5}) for i in seeds])
-        seen.append(shown(reduced).iloc[2][["status", "shipped", "n_seeds", "reason"]].tolist())
+        seen.append(shown(REDUCED).iloc[2][["status", "shipped", "n_seeds", "reason"]].tolist())
     told = ["diverged", True, 2, "1 of 3 seeds: loss is nan"]
     assert seen == [told, told, ["finished", False, 3, ""]]
 
@@ -230,11 +224,11 @@ def test_a_run_trained_here_counts_before_the_shipped_one(project: Project, redu
     ],
 )
 def test_seeds_that_miss_a_target_join_those_that_were_shipped(
-    project: Project, reduced: Config, reached: bool, values: str, note: str
+    project: Project, reached: bool, values: str, note: str
 ) -> None:
     """Seed 0 is shipped, 1 and 2 are measured here; those that miss an AUC of 0.9 end at 0.8 and their seed."""
     project.change(tables={"table1": {"metrics": ["rounds_to_test_auc_0.9"]}})
-    cells = project.cells("localscgdam", "table1", reduced)
+    cells = project.cells()
 
     def measured(seeds: list[int], reached: bool) -> None:
         for cell in cells:
@@ -246,11 +240,11 @@ def test_seeds_that_miss_a_target_join_those_that_were_shipped(
             project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.5}) for run in runs])
 
     measured([0], reached)
-    export_reproduced(Plan(reduced), "table1")
+    export_reproduced(Plan(REDUCED), "table1")
     for cell in cells:
         without(project, cell, [0])
     measured([1, 2], not reached)
-    after = shown(reduced)
+    after = shown(REDUCED)
     assert {*zip(after["values"], after["reason"], strict=True)} == {(values, note)}
     assert set(after["status"]) == {"not reached"} and set(after["n_seeds"]) == {3}
 
@@ -265,13 +259,13 @@ def exported(config: Config) -> pd.DataFrame:
     return pd.read_csv(path, dtype={"key": str, "commit": str}).set_index(["key", "metric"])
 
 
-def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: Config) -> None:
-    project.fill("localscgdam", "table1", reduced)
-    full, part, *_ = project.cells("localscgdam", "table1", reduced)
+def test_an_export_has_a_row_for_each_run_and_metric(project: Project) -> None:
+    project.fill()
+    full, part, *_ = project.cells()
     runs = [run_result(s.seed, s.key, {"test_auc": 0.9, "floats_up": 8.0, "loss": 3.0}) for s in part.runs]
     runs[0] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(part, runs)
-    rows, path = exported(reduced), project.root / FILE
+    rows, path = exported(REDUCED), project.root / FILE
     assert path.read_text().partition("\n")[0] == HEAD
     broken, good, _ = (run.key for run in part.runs)
     assert (rows.loc[good, "status"] == "finished").all() and (
@@ -287,17 +281,17 @@ def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: 
     assert set(rows["p"]) == {4, 8, 16} and rows.index.get_level_values("key").nunique() == 90
     before = path.read_bytes()
     (project.root / full.path).write_text("torn")  # a failed job hides no older number of the same key
-    assert export_reproduced(Plan(reduced), "table1").read_bytes() == before
+    assert export_reproduced(Plan(REDUCED), "table1").read_bytes() == before
 
 
-def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project, reduced: Config) -> None:
+def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project) -> None:
     """Here seed 0 of everything, there seeds 1 and 2 of one dataset: the file has both."""
-    project.fill("localscgdam", "table1", reduced.model_copy(update={"seeds": [0]}))
-    first = exported(reduced)
+    project.fill("localscgdam", "table1", REDUCED.model_copy(update={"seeds": [0]}))
+    first = exported(REDUCED)
     shutil.rmtree(project.root / "results")
     with pytest.raises(UserError, match="no run of localscgdam/table1 at scale reduced was trained here"):
-        exported(reduced)
-    elsewhere = reduced.model_copy(update={"seeds": [1, 2], "datasets": ["CIFAR10"]})
+        exported(REDUCED)
+    elsewhere = REDUCED.model_copy(update={"seeds": [1, 2], "datasets": ["CIFAR10"]})
     project.fill("localscgdam", "table1", elsewhere)
     both = exported(elsewhere)
     seeds = both.groupby("dataset")["seed"].agg(lambda seeds: sorted({*seeds})).to_dict()
@@ -308,18 +302,16 @@ def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project, re
     assert list(ordered.index) == list(places.index), "in an order that does not depend on who came first"
 
 
-def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(
-    project: Project, reduced: Config
-) -> None:
+def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(project: Project) -> None:
     """And one that diverged here has none of the numbers that it had."""
-    project.fill("localscgdam", "table1", reduced)
-    before = exported(reduced)
+    project.fill()
+    before = exported(REDUCED)
     project.change(methods={"CoDA": {"params": {"lr": 0.5}}})
-    first, *changed = (c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA")
+    first, *changed = (c for c in project.cells() if c.method == "CoDA")
     for cell in changed:
         project.finish(cell, [0.1] * 3)
     project.write(first, [run_result(r.seed, r.key, {}, "diverged", "nan") for r in first.runs[:1]])
-    after = exported(reduced)
+    after = exported(REDUCED)
     coda = after[after["method"] == "CoDA"].reset_index()
     of_first = (coda["dataset"] == first.dataset) & (coda["p"] == first.setting["p"])
     now = {run.key for cell in changed for run in cell.runs}
@@ -330,18 +322,18 @@ def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(
     pd.testing.assert_frame_equal(*others, check_dtype=False)
     again = changed[0].runs[0]
     project.write(changed[0], [run_result(0, again.key, {}, "diverged", "nan")])
-    assert exported(reduced).loc[again.key, "status"].tolist() == ["diverged"], "under the same key, too"
+    assert exported(REDUCED).loc[again.key, "status"].tolist() == ["diverged"], "under the same key, too"
 
 
-def test_a_run_that_two_cells_share_has_one_number(project: Project, reduced: Config) -> None:
+def test_a_run_that_two_cells_share_has_one_number(project: Project) -> None:
     """Else the file contradicts itself, and is refused when it is read."""
-    project.fill("localscgdam", "table1", reduced)
-    exported(reduced)
+    project.fill()
+    exported(REDUCED)
     path = project.root / FILE
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     twin = rows[rows["key"] == rows["key"].iloc[0]].assign(p="99", value="0.123456", commit="elsewhere")
     pd.concat([rows, twin]).to_csv(path, index=False)
-    export_reproduced(Plan(reduced), "table1")
+    export_reproduced(Plan(REDUCED), "table1")
     made = pd.read_csv(path, dtype=str, keep_default_na=False)
     assert (made["p"] == "99").sum() == len(twin), "the other place stays"
     of_run = made[made["key"] == twin["key"].iloc[0]].groupby("metric")
@@ -356,14 +348,14 @@ def test_rows_are_in_the_order_of_their_numbers() -> None:
     assert list(in_order(rows.assign(p="4"), ["dataset", "p"])["seed"]) == ["0", "1", "2", "9", "10"]
 
 
-def test_rows_from_before_a_setting_are_of_its_default(project: Project, reduced: Config) -> None:
-    project.fill("localscgdam", "table1", reduced)
-    before = exported(reduced)
-    first, *others = project.cells("localscgdam", "table1", reduced)
+def test_rows_from_before_a_setting_are_of_its_default(project: Project) -> None:
+    project.fill()
+    before = exported(REDUCED)
+    first, *others = project.cells()
     project.forget(run for cell in others for run in cell.runs)
     project.change(settings={"budget": {"sets": ["."], "default": 0, "label": "budget", "values": {0: {}}}})
     project.finish(first, [0.5, 0.5, 0.5])
-    after = exported(reduced)
+    after = exported(REDUCED)
     assert set(before.index) == set(after.index) and set(after["budget"]) == {0}
 
 
@@ -380,28 +372,26 @@ def ship_curves(
     return Plan(config, paper)
 
 
-def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Project, reduced: Config) -> None:
-    project.fill("localscgdam", "figure1", reduced)
-    trained = drawing_of(Plan(reduced), "figure1")
-    drawing = drawing_of(ship_curves(project, reduced), "figure1")
+def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Project) -> None:
+    project.fill("localscgdam", "figure1")
+    trained = drawing_of(Plan(REDUCED), "figure1")
+    drawing = drawing_of(ship_curves(project, REDUCED), "figure1")
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
     assert "mean over 3 seeds" in drawing.words and "comes with the repository" in drawing.words
     assert "shipped" not in trained.words
-    without = drawing_of(Plan(reduced.model_copy(update={"shipped": False})), "figure1")
+    without = drawing_of(Plan(REDUCED.model_copy(update={"shipped": False})), "figure1")
     assert without.points.empty and "no curve yet" in without.words
 
 
-def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(
-    project: Project, reduced: Config
-) -> None:
+def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(project: Project) -> None:
     """A run that diverged is shipped as one."""
     Path("config/config.yaml").write_text("paper: localscgdam\n")  # commands of cells differ from it
-    project.fill("localscgdam", "figure1", reduced)
-    first, second = Plan(reduced).cells("figure1")[:2]
+    project.fill("localscgdam", "figure1")
+    first, second = Plan(REDUCED).cells("figure1")[:2]
     project.write(first, [run_result(run.seed, run.key, {}, "diverged", "nan") for run in first.runs])
-    trained = chapter(Plan(reduced))
+    trained = chapter(Plan(REDUCED))
     assert [drawing.name for drawing in trained.figures] == [*trained.paper.figures]
-    page = chapter(ship_curves(project, reduced))
+    page = chapter(ship_curves(project, REDUCED))
     (drawing,) = page.figures
     curves = [curve for panel in drawing.content.panels for curve in panel.curves]
     assert drawing.name == "figure1" and [curve.label for curve in curves if curve.broken] == [first.method]
@@ -417,11 +407,9 @@ def texts(address: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)", unquote(address))
 
 
-def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(
-    project: Project, reduced: Config
-) -> None:
-    project.fill("localscgdam", "figure1", reduced)
-    plan = ship_curves(project, reduced)
+def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(project: Project) -> None:
+    project.fill("localscgdam", "figure1")
+    plan = ship_curves(project, REDUCED)
     (cell, *_) = plan.cells("figure1")
     levels = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
     for run in cell.runs:
@@ -430,7 +418,7 @@ def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(
     now = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
     local = (cell.dataset, cell.method)
     assert now[local] == 0.6 < levels[local] and now.drop(local).equals(levels.drop(local))
-    other = reduced.model_copy(update={"set": {"train.iterations": 200}})
+    other = REDUCED.model_copy(update={"set": {"train.iterations": 200}})
     assert drawing_of(Plan(other), "figure1").points.empty
 
 
@@ -481,9 +469,9 @@ def test_what_clients_were_traced_for_is_shipped_where_a_figure_shows_it(project
     assert len(drawing.points) and "comes with the repository" in drawing.words
 
 
-def test_a_file_that_was_changed_by_hand_is_refused(project: Project, reduced: Config) -> None:
-    project.fill("localscgdam", "figure1", reduced)
-    plan = ship_curves(project, reduced)
+def test_a_file_that_was_changed_by_hand_is_refused(project: Project) -> None:
+    project.fill("localscgdam", "figure1")
+    plan = ship_curves(project, REDUCED)
     lines = CURVES.read_text().splitlines()
     lines[3] = lines[3].rsplit(",", 1)[0] + ",high"
     CURVES.write_text("\n".join(lines))

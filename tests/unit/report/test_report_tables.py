@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from report_project import METHODS, Project, line, localscgdam, run_result, table_of
+from report_project import METHODS, REDUCED, Project, line, localscgdam, run_result, table_of
 
 from fedbench.data.partition import make_partition
 from fedbench.data.prepared import prepare
@@ -29,12 +28,11 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-Fill = Callable[[str, str], Project]
 
 
 def test_golden(tiny: Project) -> None:
     """The tiny table in all its forms; with FEDBENCH_GOLDEN=write in the environment they become the golden ones."""
-    table = table_of(Config(scale="reduced"))
+    table = table_of()
     mark = table.provenance["stamp"]
     forms = {"tex": table.tex(), "md": table.markdown(), "txt": table.terminal()}
     forms["csv"] = re.sub(r",[0-9a-f]{16}$", ",KEY", table.csv(), flags=re.MULTILINE)
@@ -54,8 +52,8 @@ def test_marks_behind_a_best_number_are_not_bold(number: str, bold: str) -> None
     assert MARKDOWN.best(number) == bold
 
 
-def test_where_nothing_was_run_print_is_laid_out_with_blanks(project: Project, reduced: Config) -> None:
-    table = table_of(reduced)
+def test_where_nothing_was_run_print_is_laid_out_with_blanks(project: Project) -> None:
+    table = table_of()
     entries = table.shown.entries
     assert len(entries) == 90 and all(entry.value == "–" and entry.printed for entry in entries)
     assert "Not run" not in table.markdown() and table.tex().count("--") >= 90 and "0.936" in table.tex()
@@ -70,35 +68,33 @@ def test_verdicts_on_values_from_the_edge_of_a_grid_are_marked(scale: str, marke
 
 @pytest.mark.parametrize("target", ["climb/table2", "arena/leaderboard"])
 def test_few_words_stand_below_a_table_and_no_note_is_lost(target: str) -> None:
-    table = table_of(Config(scale="reduced"), *target.split("/"))
+    table = table_of(REDUCED, *target.split("/"))
     below = [note for note in table.below if note != table.shown.left]
     assert len(" ".join(below).split()) <= WORDS and table.notes[0] in below
     assert {*below, *table.rest} == {*table.notes, *table.details}
     assert below == [note for note in table.notes if note in below], "in their order"
 
 
-def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(
-    project: Project, reduced: Config
-) -> None:
+def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(project: Project) -> None:
     """The same names and keys do not mean the same files, where those come from behind an account."""
-    cells = project.cells("localscgdam", "table1", reduced)
+    cells = project.cells()
     for cell, versions in zip(cells[:2], (("npy:one", "npy:one"), ("npy:one", "npy:two")), strict=True):
         runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
         for run, version in zip(runs, versions, strict=False):
             run["provenance"] |= {"data": version}
         project.write(cell, runs)
-        said = table_of(reduced).markdown()
+        said = table_of().markdown()
         assert (f"do not compare: {cells[0].dataset} (" in said) == ("npy:two" in versions)
 
 
-def test_no_word_from_elsewhere_begins_a_tag_in_markdown(project: Project, reduced: Config) -> None:
+def test_no_word_from_elsewhere_begins_a_tag_in_markdown(project: Project) -> None:
     """Labels, like the sites of a file, and reasons."""
     project.change(datasets={"FashionMNIST": {"label": "<img src=x> \\<b>"}})
-    project.fill("localscgdam", "table1", reduced)
-    (cell, *_) = project.cells("localscgdam", "table1", reduced)
+    project.fill()
+    (cell, *_) = project.cells()
     project.write(cell, [run_result(run.seed, run.key, {}, "diverged", "<script>") for run in cell.runs])
-    said = table_of(reduced).markdown()
-    for text in (said, claims.claim_table(Plan(reduced)).markdown()):
+    said = table_of().markdown()
+    for text in (said, claims.claim_table(Plan(REDUCED)).markdown()):
         assert not re.search(r"(?<!\\)(\\\\)*<", text)
     assert "img src" in said and "script" in said
 
@@ -121,27 +117,27 @@ def test_one_seed_prints_no_spread(project: Project) -> None:
     assert "±" not in row and "↓¹" in row and "below (one seed)" in text and "1 seed, 100 iterations" in text
 
 
-def test_the_same_inputs_give_the_same_bytes(filled: Fill, reduced: Config) -> None:
-    filled("localscgdam", "table1")
-    paths = tables.save_table(Plan(reduced), "table1")
+def test_the_same_inputs_give_the_same_bytes(project: Project) -> None:
+    project.fill()
+    paths = tables.save_table(Plan(REDUCED), "table1")
     assert [path.name for path in paths] == [
         f"table1.{form}" for form in ("tex", "csv", "md", "json", "macros.tex")
     ]
     first = [path.read_bytes() for path in paths]
-    assert [path.read_bytes() for path in tables.save_table(Plan(reduced), "table1")] == first
+    assert [path.read_bytes() for path in tables.save_table(Plan(REDUCED), "table1")] == first
     origin = json.loads(first[3])
     assert origin["commits"] == ["0123456789ab"] and len(origin["cells"]) == 30
     assert origin["training_seconds"] == 30 * 3 * 1.5
 
 
-def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Config) -> None:
+def test_users_own_numbers_methods_and_datasets(project: Project) -> None:
     table = {"datasets": ["FashionMNIST"], "methods": ["my_method_5", "CoDA"], "published": "mine.csv"}
     table |= {"settings": {"p": [4]}, "columns": []}
     project.change(methods={"my_method_5": {"algorithm": "mine"}}, tables={"table1": table}, claims=[])
     rows = "FashionMNIST,my_method_5,test_auc,0.5,0.1,std,3\nFashionMNIST,CoDDA,test_auc,0.5,,,\n"
     (project.root / "mine.csv").write_text("dataset,method,metric,mean,std,spread,n_seeds\n" + rows)
-    project.finish_each(reduced, lambda cell: [0.45, 0.55, 0.65])
-    made = table_of(reduced)
+    project.finish_each(lambda cell: [0.45, 0.55, 0.65])
+    made = table_of()
     row = line(made.tex(), r"\quad my\_method\_5")
     assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
     assert "counts as 3 runs with this spread" in made.markdown()
@@ -149,28 +145,28 @@ def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Confi
     assert made.rows.set_index("method")["verdict"]["CoDA"] == "no reference"
 
 
-def test_a_label_is_what_tables_and_figures_print(project: Project, reduced: Config) -> None:
+def test_a_label_is_what_tables_and_figures_print(project: Project) -> None:
     paper = localscgdam()
     for name, method in paper["methods"].items():
         method["label"] = f"{name} & co"
     project.save_paper("localscgdam", paper)
-    project.fill("localscgdam", "table1", reduced)
-    table = table_of(reduced)
+    project.fill()
+    table = table_of()
     assert "| CoDA & co" in table.markdown() and r"CoDA \& co" in table.tex()
     assert {*table.rows["method"]} == {*METHODS}, "numbers keep the name"
-    drawn = figures.drawing_of(Plan(reduced), "figure1")
+    drawn = figures.drawing_of(Plan(REDUCED), "figure1")
     assert {curve.label for curve in drawn.content.panels[0].curves} == {f"{name} & co" for name in METHODS}
-    assert " & co) |" in claims.claim_table(Plan(reduced)).markdown(), "the rival that decides"
+    assert " & co) |" in claims.claim_table(Plan(REDUCED)).markdown(), "the rival that decides"
 
 
 def test_without_a_printed_value_left_there_is_no_column_for_one(project: Project) -> None:
     demo = Config(scale="demo")
-    project.finish_each(demo, lambda cell: [0.9])
+    project.finish_each(lambda cell: [0.9], demo)
     text = table_of(demo).markdown()
     assert "Digits" in text and "paper" not in line(text, "Method")
 
 
-def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Project, reduced: Config) -> None:
+def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Project) -> None:
     """A number of each hospital in a column of its own, each with its best method."""
     metrics = ["test_auc", "test_auc@Basel", "test_auc@Lyon"]
     values = {"CoDA": (0.8, 0.9, 0.7), "LocalSGDM": (0.85, 0.75, 0.95)}
@@ -179,10 +175,10 @@ def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Projec
     for rows, columns in ((["method"], ["metric"]), (["metric"], ["method"])):
         placed = {**shape, "rows": rows, "columns": columns, "published": None}
         project.change(tables={"table1": placed}, claims=[])
-        for cell in project.cells("localscgdam", "table1", reduced):
+        for cell in project.cells():
             first, *sites = values[cell.method]
             project.finish(cell, [first] * 3, **dict(zip(metrics[1:], sites, strict=True)))
-        shown = table_of(reduced).shown
+        shown = table_of().shown
         shapes.append([[(e.value, e.best) for line in row.entries for e in line] for row in shown.rows])
     assert shapes[0] == [
         [("0.800", False), ("0.900", True), ("0.700", False)],
@@ -192,10 +188,11 @@ def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Projec
 
 
 def test_two_numbers_in_a_cell_doubtful_print_and_a_trouble_of_both_that_is_said_once(
-    filled: Fill, reduced: Config
+    project: Project,
 ) -> None:
-    project, paper = filled("climb", "table2"), Config(scale="paper")
-    project.fill("climb", "table2", paper, ("test_minority_accuracy", "test_overall_accuracy"))
+    paper = Config(scale="paper")
+    project.fill("climb", "table2")
+    project.fill("climb", "table2", paper)
     table = table_of(paper, "climb", "table2")
     markdown, tex, stacked = table.markdown(), table.tex(), table.terminal()
     assert "0.0402" in markdown and "AMBIGUOUS" in markdown and "Minority accuracy (overall acc" in markdown
@@ -203,10 +200,10 @@ def test_two_numbers_in_a_cell_doubtful_print_and_a_trouble_of_both_that_is_said
     assert r" & paper & --$^\dagger$ (0.5534) & \textbf{0.0402}$^\dagger$" in tex
     assert max(map(len, stacked.splitlines())) <= 120, "too wide to stand side by side"
     assert re.search(r"\n +± +(0\.\d{4} \(0\.\d{4}\) *){4}\n", stacked)
-    (cell, *_) = project.cells("climb", "table2", reduced)
+    (cell, *_) = project.cells("climb", "table2")
     bad = [run_result(s.seed, s.key, {}, "diverged" if s.seed else "finished") for s in cell.runs]
     project.write(cell, bad)
-    assert r"\quad $\alpha$ = 0 & ours & diverged 2/3 & 0." in table_of(reduced, "climb", "table2").tex()
+    assert r"\quad $\alpha$ = 0 & ours & diverged 2/3 & 0." in table_of(REDUCED, "climb", "table2").tex()
 
 
 TABLE: dict[str, Any] = {
@@ -261,20 +258,20 @@ FOREST = FIGURE | {"kind": "forest", "settings": {"p": [4]}}
     ],
 )  # fmt: skip
 def test_a_table_or_figure_that_does_not_fit_is_named(
-    project: Project, reduced: Config, spec: dict[str, Any], message: str
+    project: Project, spec: dict[str, Any], message: str
 ) -> None:
     paper = localscgdam() | {"claims": []}
     paper["figures" if "panels" in spec else "tables"] = {"figure1" if "panels" in spec else "table1": spec}
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match=message):
-        table_of(reduced)
+        table_of()
 
 
-def test_a_table_or_figure_that_is_not_there_is_named(project: Project, reduced: Config) -> None:
+def test_a_table_or_figure_that_is_not_there_is_named(project: Project) -> None:
     with pytest.raises(UserError, match="unknown table of localscgdam 'table11'"):
-        table_of(reduced, name="table11")
+        table_of(REDUCED, name="table11")
     with pytest.raises(UserError, match="unknown figure of localscgdam 'figure9'"):
-        figures.save_figure(Plan(reduced), "figure9")
+        figures.save_figure(Plan(REDUCED), "figure9")
 
 
 DIGITS = Config(scale="demo", datasets=["Digits"])
