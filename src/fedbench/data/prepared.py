@@ -150,12 +150,10 @@ def _raw_changed(dataset: Dataset, facts: dict[str, Any], path: Path) -> bool:
     """
     made, folder = path.stat().st_mtime, dataset.raw_dir(path.parents[1])
     raw = {folder / file: sha for file, sha in facts.get("files", {}).items()}
-    newer = [path for path in raw if path.is_file() and _written(path) > made]
-    return not all(intact(path, raw[path]) for path in newer)
-
-
-def _written(path: Path) -> float:
-    return max(path.stat().st_mtime, path.stat().st_ctime)
+    newer = [
+        file for file in raw if file.is_file() and max(file.stat().st_mtime, file.stat().st_ctime) > made
+    ]
+    return not all(intact(file, raw[file]) for file in newer)
 
 
 def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:

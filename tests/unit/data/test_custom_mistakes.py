@@ -59,6 +59,7 @@ def test_a_mistake_in_the_yaml(own_data: Callable[..., str], text: str, message:
         (TESTED | {"site": np.arange(4)}, r"has no array 'site_test'"),
         (TESTED | {"group_test": np.arange(4)}, r"has no array 'group'"),
         ({"labels": np.zeros(4)}, r"unknown array in mine\.npz"),
+        ({"x_val": np.zeros((2, 3)), "y_val": np.zeros(2, int)}, r"x_val is .*: make them alike"),
         ({"y": np.zeros(3, int)}, r"different numbers of samples: x of 4, y of 3"),
         ({"site": np.zeros(3, int)}, r"x of 4, y of 4, site of 3"),
         ({"y": np.full(4, 0.5)}, r"the label 0\.5 is not a whole number"),

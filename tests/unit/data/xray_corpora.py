@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import raw_files
 from PIL import Image
 
 from fedbench.data import datasets
@@ -55,9 +56,7 @@ def dicom(pixels: np.ndarray, inverted: bool = False) -> bytes:
 
 def put(folder: Path, files: dict[str, str | bytes]) -> Path:
     for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        raw_files.put(folder / name, content.encode() if isinstance(content, str) else content)
     return folder
 
 

@@ -97,14 +97,8 @@ class OwnSpec(Spec):
         if self.file is not None and self.file.suffix not in (".npz", *TABLES):
             cure = "; save the spreadsheet as .xlsx or CSV" if self.file.suffix.startswith(".xls") else ""
             raise ValueError(f"file must end with .npz, .csv or .xlsx{cure}")
-        archive = self.file is not None and not self.is_table
-        is_so = {
-            "base": self.base,
-            "file": self.file,
-            ARCHIVE: archive,
-            TABLE: self.is_table,
-            PICTURES: self.images,
-        }
+        is_so = {"base": self.base, "file": self.file, TABLE: self.is_table, PICTURES: self.images}
+        is_so[ARCHIVE] = self.file is not None and not self.is_table
         for what, keys in GOES_WITH.items():
             if not is_so[what] and (said := [key for key in keys if key in self.model_fields_set]):
                 raise ValueError(f"{said[0]} goes with {what}")

@@ -63,7 +63,7 @@ def load_dataset(path: Path, get: Callable[[str], Dataset]) -> Dataset:
         given["title"] = spec.title
     given |= {"name": path.stem, "raw": base.raw or base.name}
     try:
-        changed = TypeAdapter(type(base)).validate_python({**_fields(base), **given})
+        changed = TypeAdapter(type(base)).validate_python({**vars(base), **given})
     except ValidationError as error:
         raise UserError(f"{path}: options: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
     return changed
@@ -94,10 +94,6 @@ def _table(path: Path, _mark: Mark | None, *how: Any) -> Table:
     from fedbench.data.custom import tables  # pandas takes as long to import as many a command takes
 
     return tables.read_table(path, *how)
-
-
-def _fields(base: Dataset) -> dict[str, Any]:
-    return {item.name: getattr(base, item.name) for item in dataclasses.fields(base)}
 
 
 @dataclass(frozen=True, kw_only=True)

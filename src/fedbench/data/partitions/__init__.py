@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedbench.errors import UserError
+from fedbench.spec import PartitionSpec
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,15 @@ def leftover(number: int, n_clients: int) -> tuple[str, ...]:
     return (f"{number} samples left out: they do not divide evenly by {n_clients} clients",) if number else ()
 
 
-def client_each(owners: np.ndarray | None, owner: str, n_clients: int) -> Deal:
+def client_each(
+    pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Generator, owner: str
+) -> Deal:
     """Give client k all samples of the k-th ``owner`` (a site, a group) that has some; nothing is drawn.
 
     Raises:
-        UserError: the dataset does not know the ``owners``, ``[n]`` int64, or they are not ``n_clients``.
+        UserError: the dataset does not know them, or they are not ``n_clients``.
     """
-    rule = f"partition rule 'by_{owner}'"
+    rule, owners = f"partition rule 'by_{owner}'", getattr(pool, f"{owner}s")
     if owners is None:
         raise UserError(f"{rule} needs a dataset that knows the {owner} of each sample.")
     names = np.unique(owners)

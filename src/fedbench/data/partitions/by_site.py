@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import partial
 
-from fedbench.data.partitions import Deal, Pool, client_each
-from fedbench.spec import PartitionSpec
+from fedbench.data.partitions import client_each
 
-
-def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Generator) -> Deal:
-    """Give client k all samples of the k-th site; see :func:`client_each`."""
-    return client_each(pool.sites, "site", n_clients)
+partition = partial(client_each, owner="site")
