@@ -147,10 +147,19 @@ UNSEEN: dict[str, tuple[Change, set[str]]] = {
 """What is changed in a project without Snakemake's own notes, and which rules have work then."""
 
 
-def test_many_targets_are_asked_for_in_one_call(project: Project) -> None:
-    said = project.snakemake(f"{TABLE}.md", f"{FIGURE}.csv", "tables/codasca/table1.tex", "report.html", "-n")
-    assert {"table", "figure", "page"} <= {*re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)}
+def test_many_targets_are_asked_for_in_one_call_and_all_of_the_papers_in_a_plain_one(
+    project: Project,
+) -> None:
+    targets = (f"{TABLE}.md", f"{FIGURE}.csv", "tables/localscgdam/claims.pdf", "report.html")
+    said = project.snakemake(*targets, "-n")
+    rules = {*re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)}
+    assert {"table", "figure", "claims", "typeset_claims", "page"} <= rules
     assert not [*project.root.glob("results/requests/**/*.json")]
+    with project.edit(PAPER) as paper:
+        paper["figures"] = {"figure1": paper["figures"]["figure1"]}
+    inputs = project.snakemake("-n").partition("rule everything:")[2]
+    assert all(name in inputs for name in ("tables/table1.tex", "figures/figure1.pdf"))
+    assert ("tables/table1.pdf" in inputs) == LATEX
 
 
 def test_without_snakemakes_own_notes_nothing_stale_is_kept(built: Project, tmp_path: Path) -> None:
