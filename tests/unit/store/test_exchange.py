@@ -1,18 +1,21 @@
-"""Runs that move between machines: whole and checked, or refused by name."""
+"""Runs that move between machines: whole and checked, or refused by name, and what no archive may do."""
 
 from __future__ import annotations
 
 import gzip
+import io
+import os
 import shutil
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from made_up import add
 
-from fedbench import files
+from fedbench import files, sealed_json
 from fedbench.errors import UserError
-from fedbench.store import journal
+from fedbench.store import exchange, journal
 from fedbench.store.exchange import Imported, export_runs, import_runs
 from fedbench.store.runs import Store
 
@@ -108,3 +111,153 @@ def test_what_killed_imports_left_is_removed(
     assert this_store.keys() == []
     import_runs(this_store, other_store.root)
     assert not left.exists() and this_store.keys() == other_store.keys()
+
+
+def sealed(**changes: object) -> Callable[[Path, str], None]:
+    """Return an edit of a record with a right checksum."""
+
+    def edit(root: Path, key: str) -> None:
+        path = root / key / "run.json"
+        sealed_json.write(path, sealed_json.read(path) | changes)
+
+    return edit
+
+
+def with_a_link(root: Path, key: str) -> None:
+    path, elsewhere = root / key / "curve.csv", root.parent / "elsewhere.csv"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda root, key: (root / key / "curve.csv").write_text("x"), "curve.csv is not what was written"),
+        (lambda root, key: (root / key).rename(root / ("f" * 16)), "holds the run"),
+        (sealed(files={"../../evil": ""}), "files.../../evil"),
+        (sealed(reason="EPYC\x1b[2J"), "control characters"),
+        (with_a_link, "curve.csv is missing"),
+    ],
+    ids=["curve", "renamed", "path", "words", "link"],
+)
+def test_bad_runs_are_refused_by_name_and_the_others_taken(
+    other_store: Store, this_store: Store, damage: Callable[[Path, str], object], says: str
+) -> None:
+    bad, *good = other_store.keys()
+    damage(other_store.root, bad)
+    imported = import_runs(this_store, other_store.root)
+    ((name, why),) = imported.refused.items()
+    assert name in (bad, "f" * 16) and says in why and ".import" not in why and why.isprintable()
+    assert imported.new == good == this_store.keys()
+    assert sorted(path.name for path in this_store.root.iterdir()) == [*good, journal.NAME]
+
+
+def pack(archive: Path, store: Store, *extra: tuple[tarfile.TarInfo, bytes]) -> Path:
+    """Pack a store, and members an export would never make, in front."""
+    with tarfile.open(archive, "w:gz") as tar:
+        for info, text in extra:
+            info.size = len(text) if info.isreg() else 0
+            tar.addfile(info, io.BytesIO(text))
+        for path in sorted(store.root.glob("*/*")):
+            tar.add(path, path.relative_to(store.root))
+    return archive
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def test_names_and_links_in_an_archive_reach_nothing_outside(
+    other_store: Store, this_store: Store, tmp_path: Path
+) -> None:
+    secret, other = tmp_path / "secret", "a" * 16
+    secret.write_text("secret")
+    hostile = [
+        (member("../../evil"), b"1"),
+        (member(f"{tmp_path}/evil"), b"1"),
+        (member(f"{other}/../../evil"), b"1"),
+        (member(f"{other}/run.json", tarfile.SYMTYPE, str(secret)), b""),
+        (member(f"{other}/curve.csv", tarfile.LNKTYPE, str(secret)), b""),
+        (member(f"{'b' * 16}/run.json", tarfile.FIFOTYPE), b""),
+        (member(f"{'c' * 16}/run.sh"), b"1"),
+    ]
+    before = {path for path in tmp_path.rglob("*") if this_store.root not in path.parents}
+    imported = import_runs(this_store, pack(tmp_path / "evil.tar.gz", other_store, *hostile))
+    after = {path for path in tmp_path.rglob("*") if this_store.root not in path.parents}
+    assert imported.new == other_store.keys() == this_store.keys()
+    assert after - before == {tmp_path / "evil.tar.gz", this_store.root}
+    refused = {name.lstrip("/") for name in imported.refused}
+    assert refused == {other, "b" * 16}, "what is no file of a run is passed over"
+    assert secret.read_text() == "secret"
+    with tarfile.open(tmp_path / "odd.tar", "w") as tar:
+        tar.add(other_store.path(key := other_store.keys()[0]), f"../../../{key}")
+    assert import_runs(Store(tmp_path / "third"), tmp_path / "odd.tar").new == [key], "it ends in the store"
+    assert not (tmp_path.parent / key).exists()
+
+
+def test_the_same_member_twice_and_far_too_large_ones_are_refused(
+    other_store: Store, this_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice, large, good = other_store.keys()
+    monkeypatch.setattr(exchange, "LARGEST", 5000)
+    extra = [(member(f"{twice}/curve.csv"), b"1"), (member(f"{large}/clients.csv"), b"1" * 5001)]
+    archive = pack(tmp_path / "a.tar.gz", other_store, *extra)
+    imported = import_runs(this_store, archive)
+    assert imported.new == [good] and imported.refused.keys() == {twice, large}
+
+
+def test_what_is_no_archive_or_may_never_end_is_named(this_store: Store, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe.tar")
+    for name, content in {"a": b"", "b": b"no archive", "c": b"\x1f\x8b\x08\x00 broken"}.items():
+        (tmp_path / name).write_bytes(content)
+    for source, says in {
+        tmp_path / "a": "(is not an archive of runs|cannot be read|holds no runs)",
+        tmp_path / "b": "is not an archive of runs",
+        tmp_path / "c": "(is not an archive of runs|cannot be read)",
+        tmp_path / "empty": "holds no runs",
+        tmp_path / "gone": "does not exist",
+        tmp_path / "pipe.tar": "may never end",
+        Path("/dev/zero"): "may never end",
+    }.items():
+        with pytest.raises(UserError, match=f"{source}.*{says}"):
+            import_runs(this_store, source)
+
+
+def header(body: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
+    info = tarfile.TarInfo("header")
+    info.type, info.size = kind, len(body)
+    return info.tobuf(tarfile.USTAR_FORMAT) + body + bytes(-len(body) % tarfile.BLOCKSIZE)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        header(b"1" * 5000 + b" a=b\n"),
+        header(b"10 a=bcde\n") * 3000,
+        header(b"a" * 600, tarfile.GNUTYPE_LONGNAME) * 3000,
+        header(b"13 hdrcharset=\xff\xfe\n"),
+        header(b"22 GNU.sparse.map=1,2\n23 GNU.sparse.size=abc\n"),
+        header(b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"),
+        header(b"30 size=99999999999999999999\n"),
+    ],
+    ids=["number", "nested", "names", "encoding", "sparse", "map", "size"],
+)
+def test_headers_that_lie_are_one_line(this_store: Store, tmp_path: Path, lie: bytes) -> None:
+    """Six of them end in the library's tracebacks."""
+    (tmp_path / "a.tar").write_bytes(lie + tarfile.TarInfo("x").tobuf() + bytes(2 * tarfile.BLOCKSIZE))
+    with pytest.raises(UserError) as caught:
+        import_runs(this_store, tmp_path / "a.tar")
+    assert "\n" not in str(caught.value) and "not an archive of runs" in str(caught.value)
+
+
+def test_an_archive_that_unpacks_without_end_is_refused(
+    other_store: Store, this_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "SMALL", 1 << 16)
+    zeros = [(member(f"{n:016x}/curve.csv"), bytes(1 << 18)) for n in range(4)]
+    with pytest.raises(UserError, match="unpacks to more than 100 times its size"):
+        import_runs(this_store, pack(tmp_path / "bomb.tar.gz", other_store, *zeros))
+    assert this_store.keys() == []
