@@ -56,7 +56,8 @@ class Example(NamedTuple):
         """Return its part of the page."""
         links = ", ".join(f"[{LABELS[form]}](../../{self.stem}.{form})" for form in self.forms)
         scale = f", scale `{self.scale}`" if self.scale else ""
-        return f"\n### {self.study}: {target_name(self.name)}\n\n{links}{scale}\n\n{self.shown}"
+        shown = re.sub(r"\A\*\*(.*)\*\*$", r"\1", self.shown, flags=re.M)  # captions can be long
+        return f"\n### {self.study}: {target_name(self.name)}\n\n{links}{scale}\n\n{shown}"
 
 
 def measured(rows: pd.DataFrame, scale: str) -> int:

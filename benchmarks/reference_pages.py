@@ -24,8 +24,8 @@ SHAPES = {"grey pictures of 28 x 28": (1, 28, 28), "colour pictures of 32 x 32":
 METHODS = """# Methods
 
 A study names a method by `algorithm:` and gives its hyper-parameters under `params:` ([Your paper](../howto/paper.md)).
-Those without a default have to be there; a value outside its range is refused. Column *data*: what a method trains on;
-one for any task takes classes too. `make numbers` writes this page from the code.
+Hyper-parameters without a default are required, and a value outside its range is refused. The column *data* says what a
+method trains on; a method for any task also trains on classes. `make numbers` writes this page from the code.
 
 | name | method | data |
 | --- | --- | --- |
