@@ -119,11 +119,6 @@ class Simulation:
         """The server's current state."""
         return self.state.server
 
-    @property
-    def client_state(self) -> State:
-        """The tensors that each client keeps for itself now, [N, ...] each."""
-        return self.state.own
-
     def run(self) -> Outcome:
         """Train to the end or to divergence."""
         self._resume()

@@ -143,7 +143,7 @@ def test_the_global_variate_is_the_mean_of_the_clients_after_each_window(rule: s
 
     def check(progress: Progress) -> None:
         nonlocal repeats
-        kept = simulation.client_state
+        kept = simulation.state.own
         repeats = max(repeats, int(kept["steps"].max()) // 4)
         if progress.round % 3:
             return
@@ -199,9 +199,7 @@ def test_killed_in_mid_cycle_it_gives_the_same_bytes(method: str, at: int, tmp_p
     resumed = Simulation(run, images(SIZES), CPU, saved(path))
     outcome = resumed.run()
     assert csv_text(outcome.curve) == csv_text(expected.curve)
-    assert same(resumed.server, uninterrupted.server) and same(
-        resumed.client_state, uninterrupted.client_state
-    )
+    assert same(resumed.server, uninterrupted.server) and same(resumed.state.own, uninterrupted.state.own)
 
 
 @pytest.mark.parametrize(
@@ -232,5 +230,5 @@ def test_a_scaffold_keeps_two_vectors_a_client() -> None:
     kept = dict.fromkeys(a_scaffold.Method.own, 0)
     simulation, _ = simulate(spec("a_scaffold", **cycles(1, evaluations=1)), images(SIZES))
     d = simulation.problem.net.d
-    sizes = [tensor.numel() for name, tensor in simulation.client_state.items() if name in kept]
+    sizes = [tensor.numel() for name, tensor in simulation.state.own.items() if name in kept]
     assert sum(size >= len(SIZES) * d for size in sizes) == 2

@@ -145,7 +145,7 @@ def test_the_variate_stays_the_mean_of_the_clients(method: str, participation: d
     seen = []
 
     def check(progress: Progress) -> None:
-        mean = simulation.client_state["c_own"].mean(0)
+        mean = simulation.state.own["c_own"].mean(0)
         # climb_scaffold sends a weighted mean
         result = simulation.server["c_mean" if method == "climb_scaffold" else "c"]
         torch.testing.assert_close(result, mean, rtol=1e-4, atol=1e-6)
@@ -171,7 +171,7 @@ def test_fednova_with_equally_many_steps_is_fedavg_and_else_is_not() -> None:
 def test_feddyns_server_holds_the_mean_of_its_clients_gradients(participation: dict[str, Any]) -> None:
     """h and the g_k move by the same changes, so that h = mean_k g_k after every round (Acar et al., section 2)."""
     simulation, _ = simulate(spec("feddyn", participation=participation, rounds=6), images(dtype=np.float64))
-    h, mean = simulation.server["h"], simulation.client_state["g_own"].mean(0)
+    h, mean = simulation.server["h"], simulation.state.own["g_own"].mean(0)
     torch.testing.assert_close(h, mean, rtol=1e-10, atol=1e-13)
     assert float(h.norm()) > 1e-3
 

@@ -93,7 +93,7 @@ def compare(
         ),
     )
     expected = reference.method(method)(world, **(PARAMS[method] | params))
-    result = {**simulation.server, **simulation.client_state}
+    result = {**simulation.server, **simulation.state.own}
     assert result.keys() - expected.keys() <= {"anchor", "holders", "kept", *COUNTS, *A_SCAFFOLD}
     for name in result.keys() & expected.keys():
         torch.testing.assert_close(

@@ -80,11 +80,9 @@ def test_of_some_clients_the_shares_are_of_those_and_what_the_server_sums_is_of_
         torch.testing.assert_close(simulation.server["x"], expected)
         return
     of_clients, of_server = ("g_own", "h") if method == "feddyn" else ("c_own", "c")
-    held = simulation.client_state[of_clients]
+    held = simulation.state.own[of_clients]
     if method == "a_scaffold":  # who is away renews its variate when it comes again
-        held = torch.where(
-            simulation.client_state["steps"][:, None] > 0, simulation.client_state["seen"], held
-        )
+        held = torch.where(simulation.state.own["steps"][:, None] > 0, simulation.state.own["seen"], held)
     expected = (share[:, None] * held).sum(0)
     torch.testing.assert_close(simulation.server[of_server], expected, rtol=1e-6, atol=1e-9)
     assert expected.norm() > 1e-3

@@ -21,6 +21,7 @@ from fedbench.engine import compiled, pooling, replay
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
+from fedbench.errors import UserError
 from fedbench.models import mlp
 from fedbench.problem import Batch
 from fedbench.task import Conditional
@@ -153,6 +154,14 @@ def test_batches_that_hide_their_tensors_are_not_traced(caplog: pytest.LogCaptur
     assert not compiled.Compiled(method, [[SimpleNamespace(inputs=torch.zeros(2))]]).used
     assert "SimpleNamespace" in caplog.text
     assert compiled.Compiled(method, [[(torch.zeros(2), 3)]]).used
+
+
+@pytest.mark.parametrize(("how", "lacks"), [(True, "compiler 'g\\+\\+'"), ("graph", "graph needs a GPU")])
+def test_what_a_machine_lacks_is_named(how: Any, lacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match=lacks):
+        compiled.check_compiler(how, "cpu")
 
 
 def test_a_folder_that_the_user_chose_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

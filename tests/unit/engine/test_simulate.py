@@ -98,7 +98,7 @@ class TestChunks:
             train |= {"period": None, "local_epochs": epochs}
         first, alone = simulate(spec("scaffold", clients=4, **train), arrays, 1)
         many, together = simulate(spec("scaffold", clients=4, **train), arrays, None)
-        for mine, theirs in ((many.server, first.server), (many.client_state, first.client_state)):
+        for mine, theirs in ((many.server, first.server), (many.state.own, first.state.own)):
             for name in mine:
                 torch.testing.assert_close(mine[name], theirs[name], rtol=1e-6, atol=1e-9)
         for name, value in alone.metrics.items():  # per device: clients come back in their own order

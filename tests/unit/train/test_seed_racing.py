@@ -119,7 +119,8 @@ def test_only_the_leader_makes_the_short_runs_and_their_scores_do_not_count(
     assert of[0.2]["val_auc"] == 0.9 and [*of[0.2]["short"].values()] == [0.3, 0.301, 0.302]
     assert [len(of[lr]["runs"]) for lr in (0.2, 0.1)] == [2, 1] and "short" not in of[0.1]
     assert content["protocol"]["stable"] == STABLE | {"reach": None}
-    assert "none of its 3 short runs failed; {'lr': 0.1} is 0.10000 behind on the 1 seed they" in said[-1]
+    assert "val_auc 0.9 over 2 seeds; none of its 3 short runs failed; {'lr': 0.1} is 0.1" in said[-1]
+    assert "behind on the 1 seed they share" in said[-1]
     change(tune=PAPER["tune"])
     assert "stable" not in tune("Plain")["protocol"], (
         "files from before there were short runs stay as they were"
