@@ -95,6 +95,8 @@ def test_validation_is_held_out_before_the_removal(digits: Path, partition: Call
     assert before["train"]["class_counts"]["1"] == (positive - held) // 2
     assert after["validation"]["class_counts"]["1"] == round(0.1 * (positive // 2)) < held
     assert before["validation"]["class_counts"]["0"] == after["validation"]["class_counts"]["0"]
+    with pytest.raises(UserError, match="digits comes without a validation part of its own"):
+        partition(validation="own")
 
 
 def test_flips_touch_the_clients_alone(digits: Path, partition: Callable[..., Partition]) -> None:
