@@ -61,6 +61,8 @@ def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], 
     """Return the labels that there are, in their order, as words, and the place among them of each sample [n]."""
     check_alike(file, "labels", *labels.values())
     values, place = np.unique(np.concatenate([*labels.values()]), return_inverse=True)
+    if len(values) > MOST_CLASSES:
+        raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
     if values.dtype.kind == "f" and len(odd := values[~(values == np.round(values)) | np.isinf(values)]):
         raise UserError(
             f"{file}: the label {odd[0]:g} is not a whole number; classes are whole numbers or words"
