@@ -86,6 +86,9 @@ def test_the_threshold_of_a_confusion_matrix_is_chosen_on_held_out_samples(sensi
         (~above & ~sick).sum(), (above & ~sick).sum(), (~above & sick).sum(), (above & sick).sum()
     ]  # fmt: skip
     assert reached == rates(test, threshold)[0]
+    table = pd.concat([test.assign(part="test"), held_out.assign(part="validation")])
+    (chosen,), (validation,) = predicted._parts(table.assign(seed=0, site="Basel"), "test_auc@Basel")
+    assert {*chosen["part"]} == {"test"} and {*validation["part"]} == {"validation"}
 
 
 @pytest.fixture
