@@ -90,6 +90,12 @@ def test_the_mirror_is_asked_first_and_the_address_next(server, tmp_path):
     assert (tmp_path / "mirror" / "x").read_bytes() == b"corrupt"
 
 
+def test_the_last_address_is_tried_again(server, tmp_path):
+    server.files["/x"], server.script = CONTENT, [503, 503]
+    have(Download("x", (f"{server.url}/x",), MD5), tmp_path)
+    assert (tmp_path / "x").read_bytes() == CONTENT and server.requests == ["/x"] * 3
+
+
 def test_what_is_there_is_not_fetched_again_unless_corrupt(server, tmp_path):
     server.files["/x"] = CONTENT
     item = Download("x", (f"{server.url}/x",), MD5)

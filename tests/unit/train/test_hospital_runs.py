@@ -22,6 +22,7 @@ from fedbench.data import datasets
 from fedbench.data.datasets._hospitals import LESIONS
 from fedbench.data.partition import make_partition
 from fedbench.data.prepared import load_prepared, prepare
+from fedbench.errors import UserError
 from fedbench.report import described, facts, tables
 from fedbench.results.degenerate_runs import REVERSED
 from fedbench.study.cells import Cell
@@ -224,3 +225,17 @@ def test_the_page_trains_on_four_hospitals_and_keeps_lesions_together(read: pd.D
     pictures = np.bincount(pd.factorize(read["lesion_id"])[0])
     trained = np.bincount(data.group_train, minlength=len(pictures))
     assert ((trained == 0) | (trained == pictures)).all(), "no lesion is in two parts"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [("HAM10000_metadata.csv", ("rosendahl", "elsewhere"), "elsewhere"), ("hmnist_8_8_L.csv", None, "599")],
+)
+def test_files_that_are_not_ham10000_are_refused(
+    tmp_path: Path, name: str, change: tuple[str, str] | None, told: str
+) -> None:
+    write_like_it(tmp_path)
+    text = (tmp_path / name).read_text()
+    (tmp_path / name).write_text(text.replace(*change) if change else text[: text[:-1].rindex("\n") + 1])
+    with pytest.raises(UserError, match=told):
+        datasets.get("ham10000").prepare(tmp_path)

@@ -172,6 +172,10 @@ class SkinLesions(HospitalSet):
         if len(facts) != len(pixels):
             raise UserError(f"{raw_dir}: {LESIONS[0]} has {len(facts)} rows, {LESIONS[1]} has {len(pixels)}")
         site = facts["dataset"].map({name: place for place, name in enumerate(self.site_names())})
+        if site.isna().any():
+            raise UserError(
+                f"{raw_dir / LESIONS[0]}: unknown dataset {facts['dataset'][site.isna()].iloc[0]!r}"
+            )
         table = facts[[*FACTS]].join(pixels.filter(like="pixel"))
         groups, _ = pd.factorize(facts["lesion_id"])
         return self._split(table, (facts["dx"] == "mel").to_numpy(np.int64), site.to_numpy(np.int64), groups)
