@@ -13,7 +13,7 @@ import pandas as pd
 from fedbench.outputs import TABLES, csv_text, json_text, write_forms
 from fedbench.report import described, latex
 from fedbench.report.document import stamp
-from fedbench.report.latex_text import escape
+from fedbench.report.latex import escape
 from fedbench.report.text import escaped
 from fedbench.results.claims.findings import AtScale, Finding, find
 from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON, Effect

@@ -17,10 +17,10 @@ from fedbench.errors import UserError
 from fedbench.report import described
 from fedbench.report.document import Table, origin
 from fedbench.report.layout import At, Axes, Entry, Grid, arranged
-from fedbench.results.axes import check_axes
 from fedbench.results.export import add_counts
 from fedbench.results.frame import Printed
 from fedbench.results.names import ABSENT, axis_name, axis_text, signed
+from fedbench.results.places import check_axes
 from fedbench.results.published import PublishedTable, load_published
 from fedbench.results.shipped import read_facts
 from fedbench.spec import DataSpec

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedbench.report import described, verdict_words
 from fedbench.report.layout import METRIC
-from fedbench.results import compare, degenerate_runs, rates, verdicts
+from fedbench.results import compare, rates, run_facts, verdicts
 from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_RUN, UNDEFINED
 from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.results.statistics import COVERAGE
@@ -67,7 +67,7 @@ def below(
         *(described.sites(cells, folder) if by_site else []),
         *(f"{of.note.rstrip('.')}." for of in ours if of.note),
         *(trouble(frame, status) for status in (DIVERGED, UNDEFINED, INCOMPLETE)),
-        *(idle_runs(frame, word) for word in degenerate_runs.MEANING),
+        *(idle_runs(frame, word) for word in run_facts.MEANING),
         moving(frame),
         listed("†", _at(doubts, doubts["doubt"])),
         listed("published, but no name of this study", compare.unknown_names(paper, spec)),
@@ -293,7 +293,7 @@ def idle_runs(frame: pd.DataFrame, word: str) -> str:
     """List the runs that learned nothing or are stuck, as ``word`` says."""
     rows = frame[frame["shown"] & frame["idle"].map(lambda words: word in words)]
     seeds = (f"seed {', '.join(map(str, words[word]))}" for words in rows["idle"])
-    return listed(degenerate_runs.MEANING[word], _at(rows, seeds))
+    return listed(run_facts.MEANING[word], _at(rows, seeds))
 
 
 def moving(frame: pd.DataFrame) -> str:

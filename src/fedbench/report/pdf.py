@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fedbench.errors import UserError
 from fedbench.outputs import write_output
-from fedbench.report.latex_text import escape
+from fedbench.report.latex import escape
 
 log = logging.getLogger(__name__)
 WRAPPER = r"""\documentclass{article}

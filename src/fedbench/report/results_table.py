@@ -10,9 +10,7 @@ from fedbench.report import notes, verdict_words
 from fedbench.report.document import Table, origin, stamp
 from fedbench.report.layout import METRIC, Axes, Block, Entry, Grid, arranged
 from fedbench.results import compare, verdicts
-from fedbench.results.axes import axes_placed
 from fedbench.results.collect import provenance
-from fedbench.results.degenerate_runs import NO_MODEL
 from fedbench.results.frame import (
     DIVERGED,
     FAILED,
@@ -26,6 +24,8 @@ from fedbench.results.frame import (
     records,
 )
 from fedbench.results.names import ABSENT, MADE_OF, SHIPPED, axis_name, axis_text, signed
+from fedbench.results.places import axes_placed
+from fedbench.results.run_facts import NO_MODEL
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec
 

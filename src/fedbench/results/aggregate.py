@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedbench import metric_table
-from fedbench.results import degenerate_runs
+from fedbench.results import run_facts
 from fedbench.results.frame import (
     AVERAGED,
     COSTS,
@@ -63,11 +63,11 @@ def summarised(row: Measured) -> Measured:
     paces, source = [*row.paces.values()], row.source.split()
     known = [*row.values.values()] if row.status in (FINISHED, INCOMPLETE) else []
     signs = {**row.signs} | {
-        seed: degenerate_runs.CONSTANT
+        seed: run_facts.CONSTANT
         for seed, value in row.values.items()
-        if degenerate_runs.constant(row.metric, value)
+        if run_facts.constant(row.metric, value)
     }
-    seeds = {word: [seed for seed in signs if signs[seed] == word] for word in degenerate_runs.MEANING}
+    seeds = {word: [seed for seed in signs if signs[seed] == word] for word in run_facts.MEANING}
     return replace(
         row,
         n_seeds=len(row.values),
@@ -131,8 +131,8 @@ def _status(metric: str, rows: Sequence[Row], n_wanted: int, lacking: Row | None
     if metric_table.target(metric) and (short := [row for row in rows if row.value == math.inf]):
         count = f"{len(short)} of {len(rows)} seeds: " if len(rows) > 1 else ""
         return NOT_REACHED, f"{count}{'; '.join(row.reason for row in short)}"
-    if {row.sign for row in rows} == {degenerate_runs.NO_MODEL}:
-        return UNDEFINED, degenerate_runs.NO_MODEL
+    if {row.sign for row in rows} == {run_facts.NO_MODEL}:
+        return UNDEFINED, run_facts.NO_MODEL
     if undefined := [str(row.seed) for row in rows if not math.isfinite(row.value)]:
         if "_auc@" in metric and len(undefined) == len(rows):
             return UNDEFINED, f"no AUC: one class in {metric.partition('_')[0]}"

@@ -1,17 +1,20 @@
-"""Results on disk: the runs that were trained here, where they come from, and their curves as frames."""
+"""Results on disk: the runs that were trained here, where they come from, their curves as frames, and logs."""
 
 from __future__ import annotations
 
 import functools
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from fedbench.data.prepared import FORM
 from fedbench.errors import UserError
-from fedbench.results.frame import NOT_RUN
+from fedbench.results.frame import FAILED, NOT_RUN
 from fedbench.store import cell_files
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
@@ -22,6 +25,14 @@ Tables = Mapping[str, pd.DataFrame]
 
 OF_RUN = ["seed", "status", "here"]
 """Columns of curves that tell the run."""
+UNFINISHED = "interrupted"
+"""What a log says of a job that ended neither well nor with an error."""
+LOGS = Path("logs", "train")
+LINES, WIDTH = 14, 240
+"""How much of a log is shown."""
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+ENDED = re.compile(r"^\s+seed \d+: (finished|diverged)")
+BROKEN = re.compile(r"error:|Traceback |[\w.]*(Error|Exception|Interrupt)\b|.*\b(Killed|Segmentation fault)")
 
 
 class Trained(NamedTuple):
@@ -166,3 +177,35 @@ def clients(cell: Cell, quantity: str, shipped: Tables) -> tuple[pd.DataFrame | 
     rows = table[table["quantity"] == quantity].set_index("round")
     rows = rows.drop(columns=["quantity", "key", "status"], errors="ignore")
     return (None if rows.empty else rows), bool(run)
+
+
+@dataclass(frozen=True)
+class Log:
+    """The end of a job's log: its path, its last lines, and what they say of a cell without results."""
+
+    path: Path
+    lines: list[str]
+    says: str
+
+
+def log_of(cell: Cell) -> Log | None:
+    """Return the end of the log that the workflow's job of a cell left, None where there is none.
+
+    ``says`` is empty where there is a result, which the job would have removed before it began, or where the log
+    tells of an end of all seeds; ``failed`` when an error stands in it; ``interrupted`` otherwise: a job that was
+    killed says nothing.
+    """
+    path = LOGS / Path(*cell.path.parts[2:]).with_suffix(".log")
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    lines = [ESCAPES.sub("", line).rstrip() for line in text.rstrip().split("\n")]
+    says = UNFINISHED
+    if cell.path.exists():
+        says = ""
+    elif any(BROKEN.match(line) for line in lines):
+        says = FAILED
+    elif sum(bool(ENDED.match(line)) for line in lines) >= len(cell.runs):
+        says = ""
+    return Log(path, [line[:WIDTH] for line in lines[-LINES:]], says)

@@ -13,11 +13,10 @@ from fedbench.data.summary import Counts, by_site
 from fedbench.metric_table import Measure
 from fedbench.results import combine, rates
 from fedbench.results.aggregate import Repeat, measurements
-from fedbench.results.axes import axes
 from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
 from fedbench.results.names import MADE_OF, SLOPE, axis_text, signed
 from fedbench.results.paired import kept_correlation
-from fedbench.results.places import Place
+from fedbench.results.places import Place, axes
 from fedbench.results.published import load_published, print_of
 from fedbench.results.runs import runs_of_table
 from fedbench.results.shipped import Shipped, read_facts

@@ -11,7 +11,7 @@ import pandas as pd
 from fedbench.data.summary import Counts
 from fedbench.errors import UserError
 from fedbench.outputs import csv_text, write_output
-from fedbench.results import collect, degenerate_runs
+from fedbench.results import collect, run_facts
 from fedbench.results.frame import DIVERGED, FINISHED, Row, frame_of
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.runs import runs_of_cells
@@ -73,7 +73,7 @@ def _trained(cells: Sequence[Cell], spec: TableSpec) -> pd.DataFrame:
         rows = [row for cell in cells for row in runs_of_cells([cell], spec.metrics_on(cell.dataset))]
     runs = frame_of(rows, Row)
     broken = runs["status"].eq(DIVERGED) & runs["metric"].eq("")
-    known = runs["value"].notna() | runs["sign"].eq(degenerate_runs.NO_MODEL)
+    known = runs["value"].notna() | runs["sign"].eq(run_facts.NO_MODEL)
     return runs[broken | (runs["status"].eq(FINISHED) & known)]
 
 

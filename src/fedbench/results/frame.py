@@ -81,7 +81,7 @@ class Measured:
     values: Mapping[int, float] = field(default_factory=dict)
     # how much it still changed when the run ended, where that is known
     paces: Mapping[int, float] = field(default_factory=dict)
-    # the word of :mod:`~fedbench.results.degenerate_runs` for what shows that a run learned nothing
+    # the word of :mod:`~fedbench.results.run_facts` for what shows that a run learned nothing
     signs: Mapping[int, str] = field(default_factory=dict)
     device_mean: float = NAN  # the mean over the clients' own models, over seeds
     device_variance: float = NAN  # their variance, over seeds

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from fedbench.metric_table import Measure
 from fedbench.results import compare
 from fedbench.results.aggregate import Repeat
-from fedbench.results.axes import axes
 from fedbench.results.claims.judge import FEWEST
 from fedbench.results.combine import by_seed
 from fedbench.results.frame import DIVERGED, FAILED, FINISHED, INCOMPLETE, UNDEFINED, Compared, records
+from fedbench.results.places import axes
 from fedbench.results.shipped import Shipped
 from fedbench.results.statistics import LEVEL, Array, holm, least_spread, p_differ
 from fedbench.study.cells import Cell

@@ -1,15 +1,21 @@
-"""What is known of a run when it ends, beside its final metrics: written once, so that no table reads curves for it."""
+"""What is known of a run when it ends, beside its final metrics: how fast they changed, and whether it learned.
+
+It is written once, so that no table reads curves for it, and no mean hides a run that learned nothing.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from fedbench.results import degenerate_runs
-from fedbench.spec import TrainSpec
+from fedbench.data.partition import read_facts
+from fedbench.errors import UserError
+from fedbench.spec import RunSpec, TrainSpec
 from fedbench.store.record import Facts
 
 PARTS = 5
@@ -19,6 +25,25 @@ WINDOW = 2 / PARTS
 FEWEST = 3
 """Evaluations there; with fewer the pace is not known."""
 ROUNDING = 1e-9
+CONSTANT, REVERSED, ONE_CLASS, FLAT, STUCK = "constant", "reversed", "one class", "flat", "stuck"
+NO_MODEL = "no AUC: one class in training"
+"""What a run says of a site whose own model would have nothing to tell apart."""
+STILL = 3
+"""So many evaluations that are the same to the last digit, and nothing moves."""
+MEANING = {
+    CONSTANT: "constant scores, so an AUC of exactly 0.5: nothing was learned",
+    REVERSED: "AUC below 0.5 on the training data: the reverse of what is asked was learned",
+    ONE_CLASS: "exactly the accuracy of predicting one class for all samples: nothing was learned",
+    FLAT: "the same to the last digit at every evaluation: nothing was learned",
+    STUCK: f"the same to the last digit in the last {STILL} evaluations: training is stuck",
+}
+"""What each word in a cell means, in the order in which they are looked for."""
+OF_PARTITION = {"test": "test", "val": "validation"}
+"""What a partition calls the part that a metric is measured on."""
+OF_RANKS = ("auc", "ap", "sensitivity_at")
+"""How metrics begin that are made of the order of scores."""
+OF_SCORES = (*OF_RANKS, "loss", "gradient_norm")
+"""How metrics begin that are made of scores: which class is predicted says nothing of them."""
 
 
 def run_facts(
@@ -30,8 +55,7 @@ def run_facts(
     """Return the facts of a finished run for each of its final metrics that has any.
 
     ``pace`` is how much the metric still changed at the end (:func:`pace`), ``sign`` the word for
-    what shows that the run learned nothing
-    (:mod:`~fedbench.results.degenerate_runs`).
+    what shows that the run learned nothing (:data:`MEANING`).
 
     Args:
         metrics: final metrics by name, None where one is undefined.
@@ -44,8 +68,8 @@ def run_facts(
         known: dict[str, float | str] = {}
         if math.isfinite(speed := pace(curve, metric, train.decay_at)):
             known["pace"] = speed
-        if sign := degenerate_runs.sign(metric, metrics, curve, counts):
-            known["sign"] = sign
+        if word := sign(metric, metrics, curve, counts):
+            known["sign"] = word
         if known:
             facts[metric] = known
     return facts
@@ -72,3 +96,72 @@ def pace(curve: pd.DataFrame, metric: str, decays: Sequence[float] = ()) -> floa
     if len(y) < FEWEST or not np.isfinite(y).all():
         return math.nan
     return float(np.polyfit(x, y, 1)[0]) / PARTS
+
+
+def sign(
+    metric: str, metrics: Mapping[str, float | None], curve: pd.DataFrame, counts: Mapping[str, Iterable[int]]
+) -> str:
+    """Return the word for what shows that a finished run learned nothing; empty where nothing does.
+
+    Args:
+        metric: what the table shows of the run.
+        metrics: all final metrics of the run.
+        curve: its evaluations, a column per metric; empty where it was not kept.
+        counts: samples of each class in a part of the data (``test``, ``val``), where they are known.
+    """
+    part, _, name = metric.partition("_")
+    value = metrics.get(metric)
+    if value is None:
+        return ""
+    if constant(metric, value):
+        return CONSTANT
+    trained = metrics.get("train_auc")
+    if trained is not None and trained < 0.5 and name.startswith(OF_RANKS):
+        return REVERSED
+    if not name.startswith(OF_SCORES) and _one_class(part, metrics, [*counts.get(part, ())]):
+        return ONE_CLASS
+    if _flat(curve, part):
+        return FLAT
+    return STUCK if name == "ap" and value != 1.0 and _still(curve, metric, STILL) else ""
+
+
+def class_counts(run: RunSpec, data_dir: Path) -> dict[str, list[int]]:
+    """Return the samples of each class in the test and validation parts of a run; empty where they are not known."""
+    with contextlib.suppress(UserError):
+        facts = read_facts(run.data, run.seed, data_dir)
+        return {name: [*facts[part]["class_counts"].values()] for name, part in OF_PARTITION.items()}
+    return {}
+
+
+def constant(metric: str, value: float) -> bool:
+    """Say whether it is the AUC of scores that are all the same."""
+    # of a site with a few samples 0.5 is one value of many
+    return metric.partition("_")[2].startswith("auc") and "@" not in metric and value == 0.5
+
+
+def _one_class(part: str, metrics: Mapping[str, float | None], counts: list[int]) -> bool:
+    """Say whether every accuracy of a run is exactly that of a prediction that never changes."""
+    present = [n for n in counts if n]
+    if len(present) < 2:
+        return False
+    shares = [n / sum(present) for n in present]
+    gives = {"accuracy": shares, "overall_accuracy": shares, "balanced_accuracy": [1 / len(present)]}
+    seen = {name: metrics.get(f"{part}_{name}") for name in gives}
+    return any(value is not None for value in seen.values()) and all(
+        value is None or any(math.isclose(value, share, rel_tol=1e-9) for share in gives[name])
+        for name, value in seen.items()
+    )
+
+
+def _flat(curve: pd.DataFrame, part: str) -> bool:
+    """Say whether nothing that was measured on a part ever moved, short of perfect."""
+    columns = [str(name) for name in curve if str(name).startswith(f"{part}_")]
+    still = bool(columns) and all(_still(curve, name, len(curve)) for name in columns)
+    return still and any(curve[name].iloc[-1] != 1.0 for name in columns)
+
+
+def _still(curve: pd.DataFrame, metric: str, last: int) -> bool:
+    """Say whether so many last evaluations are the same; fewer than :data:`STILL` show nothing."""
+    if metric not in curve or len(curve) < max(last, STILL):
+        return False
+    return curve[metric].iloc[-last:].nunique() == 1

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from fedbench import metric_table
-from fedbench.results import collect, degenerate_runs, logs
+from fedbench.results import collect, run_facts
 from fedbench.results.frame import (
     COSTS,
     FAILED,
@@ -180,7 +180,7 @@ def _facts_within(metric: str, facts: Facts) -> Mapping[str, float | str]:
     """Return the sign of a run that learned nothing at all for what it reached within a budget."""
     budget = metric_table.budget(metric)
     sign = facts.get(budget.metric, {}).get("sign") if budget else None
-    return {"sign": str(sign)} if sign in (degenerate_runs.FLAT, degenerate_runs.ONE_CLASS) else {}
+    return {"sign": str(sign)} if sign in (run_facts.FLAT, run_facts.ONE_CLASS) else {}
 
 
 def _with_tried(row: Row, cell: Cell, run: Run) -> Row:
@@ -197,5 +197,5 @@ def _with_tried(row: Row, cell: Cell, run: Run) -> Row:
 
 def _failure(cell: Cell) -> str:
     """Return the last words of a job that ended with an error and left no result, empty where none did."""
-    log = logs.log_of(cell)
-    return f"{log.lines[-1].strip()} ({log.path})" if log is not None and log.says == logs.FAILED else ""
+    log = collect.log_of(cell)
+    return f"{log.lines[-1].strip()} ({log.path})" if log is not None and log.says == FAILED else ""

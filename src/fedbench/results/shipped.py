@@ -21,7 +21,7 @@ from fedbench.data.summary import Counts
 from fedbench.errors import UserError, shortened
 from fedbench.outputs import REPRODUCED
 from fedbench.project import named
-from fedbench.results import degenerate_runs
+from fedbench.results import run_facts
 from fedbench.results.frame import AVERAGED, DIVERGED, FINISHED, SHIPPED, Row, Run, records
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import scale_names
@@ -166,9 +166,9 @@ def _check(rows: pd.DataFrame) -> None:
     wrong = {
         "status": ~rows["status"].isin((FINISHED, AVERAGED, DIVERGED)),
         "metric": (rows["metric"] == "") != diverged,
-        "sign": ~rows["sign"].isin(("", degenerate_runs.NO_MODEL, *degenerate_runs.MEANING)),
+        "sign": ~rows["sign"].isin(("", run_facts.NO_MODEL, *run_facts.MEANING)),
         "seed": rows["seed"] < 0,
-        "value": (value.isna() != (diverged | (rows["sign"] == degenerate_runs.NO_MODEL)))
+        "value": (value.isna() != (diverged | (rows["sign"] == run_facts.NO_MODEL)))
         | (value < low)
         | (value > high),
     }

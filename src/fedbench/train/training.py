@@ -24,8 +24,7 @@ from fedbench.engine.outcome import Progress, Stopped
 from fedbench.engine.references import Alone, simulation_of
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
-from fedbench.results.degenerate_runs import class_counts
-from fedbench.results.run_facts import run_facts
+from fedbench.results.run_facts import class_counts, run_facts
 from fedbench.spec import RunSpec
 from fedbench.store import cell_files, journal
 from fedbench.store.code import digest_of

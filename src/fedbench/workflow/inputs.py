@@ -11,7 +11,7 @@ from pathlib import Path
 from fedbench.errors import UserError
 from fedbench.outputs import REPRODUCED
 from fedbench.results import published
-from fedbench.results.axes import axes_placed
+from fedbench.results.places import axes_placed
 from fedbench.results.shipped import Shipped
 from fedbench.spec import RunSpec
 from fedbench.store.cell_files import FOLDER as RESULTS

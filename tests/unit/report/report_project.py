@@ -18,8 +18,7 @@ from fedbench import sealed_json
 from fedbench.random import stream
 from fedbench.report import tables
 from fedbench.report.document import Table
-from fedbench.results.degenerate_runs import class_counts
-from fedbench.results.run_facts import run_facts
+from fedbench.results.run_facts import class_counts, run_facts
 from fedbench.spec import RunSpec
 from fedbench.store import cell_files
 from fedbench.study.cells import Cell

@@ -11,7 +11,7 @@ import pytest
 from report_project import REDUCED, Project, cell_of, climb, table_of
 
 from fedbench.errors import UserError
-from fedbench.report import latex, latex_text, tables
+from fedbench.report import latex, tables
 from fedbench.report.pdf import build_pdf, compile_source
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -48,7 +48,7 @@ def test_a_label_is_mathematics_where_it_is_a_letter() -> None:
 
 @needs_latex
 def test_latex_takes_any_text(project: Project) -> None:
-    known = {chr(point) for point in (*range(0x20, 0x250), *range(0x370, 0x400))} | {*latex_text.SPECIAL}
+    known = {chr(point) for point in (*range(0x20, 0x250), *range(0x370, 0x400))} | {*latex.SPECIAL}
     everything = " ".join(sorted(known)) + " 語 🙂 \x00 a\u0328"
     paper = climb()
     paper["methods"] = {f"{name}_+": how for name, how in paper["methods"].items()}

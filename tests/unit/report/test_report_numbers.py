@@ -18,7 +18,7 @@ from report_project import REDUCED, Project, cell_of, line, localscgdam, run_res
 from fedbench import sealed_json
 from fedbench.data.partition import partition_path
 from fedbench.report import notes
-from fedbench.results import degenerate_runs, runs
+from fedbench.results import run_facts, runs
 from fedbench.results.aggregate import measure_cells, summarised
 from fedbench.results.combine import averages, pool, slope, slopes
 from fedbench.results.export import export_reproduced
@@ -287,22 +287,22 @@ def curve(*aucs: float, ap: float = 0.3) -> pd.DataFrame:
 @pytest.mark.parametrize(
     "metrics, collected",
     [
-        ({"test_overall_accuracy": 1135 / 3000}, degenerate_runs.ONE_CLASS),
+        ({"test_overall_accuracy": 1135 / 3000}, run_facts.ONE_CLASS),
         ({"test_overall_accuracy": 1136 / 3000}, ""),
-        ({"test_overall_accuracy": 980 / 3000, "test_minority_accuracy": 0.0}, degenerate_runs.ONE_CLASS),
-        ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 1 / 3}, degenerate_runs.ONE_CLASS),
+        ({"test_overall_accuracy": 980 / 3000, "test_minority_accuracy": 0.0}, run_facts.ONE_CLASS),
+        ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 1 / 3}, run_facts.ONE_CLASS),
         ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 0.4}, ""),
-        ({"test_balanced_accuracy": 1 / 3, "test_f1": 0.1}, degenerate_runs.ONE_CLASS),
+        ({"test_balanced_accuracy": 1 / 3, "test_f1": 0.1}, run_facts.ONE_CLASS),
         ({"test_f1": 0.0}, ""),
     ],
 )
 def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, float], collected: str) -> None:
     for name in metrics:
-        assert degenerate_runs.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == collected, name
-    assert not degenerate_runs.sign(next(iter(metrics)), metrics, NO_CURVE, {}), (
+        assert run_facts.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == collected, name
+    assert not run_facts.sign(next(iter(metrics)), metrics, NO_CURVE, {}), (
         "without the classes nobody can tell"
     )
-    assert not degenerate_runs.sign("test_accuracy", {"test_accuracy": 1.0}, NO_CURVE, {"test": [0, 9]}), (
+    assert not run_facts.sign("test_accuracy", {"test_accuracy": 1.0}, NO_CURVE, {"test": [0, 9]}), (
         "there is but one"
     )
 
@@ -310,31 +310,31 @@ def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, fl
 def test_the_ranking_of_a_run_that_predicts_one_class_may_be_good() -> None:
     for name in ("test_auc", "test_ap", "test_loss", "test_sensitivity_at_0.9", "test_gradient_norm"):
         metrics = {"test_accuracy": 980 / 3000, name: 0.93}
-        assert degenerate_runs.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == ""
+        assert run_facts.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == ""
     # of a site, with two negatives among its patients, an AUC of one half is one of a few values
-    assert degenerate_runs.constant("test_auc", 0.5) and not degenerate_runs.constant("test_auc@Zurich", 0.5)
+    assert run_facts.constant("test_auc", 0.5) and not run_facts.constant("test_auc@Zurich", 0.5)
 
 
 @pytest.mark.parametrize(
     "of, value, result",
     [
-        (curve(0.6, 0.6, 0.6), 0.6, degenerate_runs.FLAT),
+        (curve(0.6, 0.6, 0.6), 0.6, run_facts.FLAT),
         (curve(0.6, 0.7, 0.7), 0.7, ""),
         (curve(0.6, 0.6), 0.6, ""),
         (curve(0.6, 0.6, 0.6, ap=0.2), 0.6, ""),
-        (curve(0.5, 0.5, 0.5), 0.5, degenerate_runs.CONSTANT),
+        (curve(0.5, 0.5, 0.5), 0.5, run_facts.CONSTANT),
         (curve(0.4, 0.5, 0.500001), 0.500001, ""),
     ],
 )
 def test_a_curve_that_never_moves_is_flat(of: pd.DataFrame, value: float, result: str) -> None:
-    assert degenerate_runs.sign("test_auc", {"test_auc": value}, of, {}) == result
+    assert run_facts.sign("test_auc", {"test_auc": value}, of, {}) == result
 
 
 @pytest.mark.parametrize(
     "trained, result",
     [
-        (0.49, degenerate_runs.REVERSED),
-        (0.0, degenerate_runs.REVERSED),
+        (0.49, run_facts.REVERSED),
+        (0.0, run_facts.REVERSED),
         (0.5, ""),
         (None, ""),
         (float("nan"), ""),
@@ -344,30 +344,27 @@ def test_what_ranks_the_training_data_in_reverse_is_told_wherever_ranks_are_meas
     trained: float | None, result: str
 ) -> None:
     metrics = {"test_auc": 0.7, "test_auc_h@Basel": 0.2, "val_ap": 0.1, "train_auc": trained}
-    assert {degenerate_runs.sign(name, metrics, NO_CURVE, {}) for name in metrics if name != "train_auc"} == {
+    assert {run_facts.sign(name, metrics, NO_CURVE, {}) for name in metrics if name != "train_auc"} == {
         result
     }
-    assert not degenerate_runs.sign("test_loss", metrics | {"test_loss": 0.3}, NO_CURVE, {})
+    assert not run_facts.sign("test_loss", metrics | {"test_loss": 0.3}, NO_CURVE, {})
 
 
 def test_perfect_from_the_first_round_on_is_not_flat() -> None:
     perfect = pd.DataFrame({"test_auc": [1.0] * 4})
-    assert degenerate_runs.sign("test_auc", {"test_auc": 1.0}, perfect, {}) == ""
-    assert (
-        degenerate_runs.sign("test_auc", {"test_auc": 1.0}, perfect.assign(test_ap=0.9), {})
-        == degenerate_runs.FLAT
-    )
+    assert run_facts.sign("test_auc", {"test_auc": 1.0}, perfect, {}) == ""
+    assert run_facts.sign("test_auc", {"test_auc": 1.0}, perfect.assign(test_ap=0.9), {}) == run_facts.FLAT
 
 
 @pytest.mark.parametrize(
     "aps, collected",
-    [([0.2, 0.3, 0.3, 0.3], degenerate_runs.STUCK), ([0.2, 0.2, 0.3, 0.3], ""), ([0.2, 1.0, 1.0, 1.0], "")],
+    [([0.2, 0.3, 0.3, 0.3], run_facts.STUCK), ([0.2, 0.2, 0.3, 0.3], ""), ([0.2, 1.0, 1.0, 1.0], "")],
 )
 def test_a_ranking_that_stands_still_at_the_end_is_stuck_unless_it_is_perfect(
     aps: list[float], collected: str
 ) -> None:
     of = pd.DataFrame({"test_ap": aps})
-    assert degenerate_runs.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == collected
+    assert run_facts.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == collected
 
 
 @pytest.fixture
@@ -385,7 +382,7 @@ def accuracies(project: Project) -> Project:
                 for part, counts in {"test": COUNTS, "validation": [9, 8, 7]}.items()
             }
             sealed_json.write(path, {"key": path.stem, "train": {"positive_ratio": None}, **parts})
-            assert degenerate_runs.class_counts(run, Path("data")) == {"test": COUNTS, "val": [9, 8, 7]}
+            assert run_facts.class_counts(run, Path("data")) == {"test": COUNTS, "val": [9, 8, 7]}
             still = method == "LocalSGDAM" and run.seed == 2
             rising = [value - 0.1 * (not still), value, value]
             evaluations = {"round": range(3), "iteration": range(3), "test_overall_accuracy": rising}
@@ -401,9 +398,9 @@ def test_a_table_names_them_in_their_cells_and_below_also_where_they_were_shippe
     text = table_of().markdown()
     assert "0.659±0.243 (1/3 one class)" in text and "0.700±0.000 (1/3 flat)" in text
     assert "(1/3" not in line(text, "LocalSGDM")
-    learned = {degenerate_runs.ONE_CLASS: "CoDA: seed 1", degenerate_runs.FLAT: "LocalSGDAM: seed 2"}
+    learned = {run_facts.ONE_CLASS: "CoDA: seed 1", run_facts.FLAT: "LocalSGDAM: seed 2"}
     for word, place in learned.items():
-        meaning = degenerate_runs.MEANING[word]
+        meaning = run_facts.MEANING[word]
         assert f"{meaning[0].upper()}{meaning[1:]}: CIFAR10, p = 4, {place}." in text
     export_reproduced(Plan(REDUCED), "table1")
     shutil.rmtree(accuracies.root / "results")
@@ -420,11 +417,11 @@ def test_neither_a_pool_nor_an_average_hides_them() -> None:
         for place, value in zip(places, (0.5, 0.9), strict=True)
     ]
     for made in (averages(numbers, "cut", (0, 1)), pool(numbers, ["cut"])):
-        assert [number.idle for number in made] == [{degenerate_runs.CONSTANT: [0]}]
+        assert [number.idle for number in made] == [{run_facts.CONSTANT: [0]}]
 
 
-@pytest.mark.parametrize("word", degenerate_runs.MEANING)
+@pytest.mark.parametrize("word", run_facts.MEANING)
 def test_within_a_budget_a_run_is_idle_that_never_learned_anything(word: str) -> None:
     """What its scores were when it ended says nothing of them before."""
     said = runs._facts_within("test_auc_within_rounds_10", {"test_auc": {"sign": word}})
-    assert said == ({"sign": word} if word in (degenerate_runs.FLAT, degenerate_runs.ONE_CLASS) else {})
+    assert said == ({"sign": word} if word in (run_facts.FLAT, run_facts.ONE_CLASS) else {})

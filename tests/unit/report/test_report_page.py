@@ -23,8 +23,8 @@ from fedbench.errors import UserError
 from fedbench.report import claims, processes, tables
 from fedbench.report.page import build as page
 from fedbench.report.page.gather import chapter
+from fedbench.results.collect import log_of
 from fedbench.results.export import export_reproduced
-from fedbench.results.logs import log_of
 from fedbench.study import plan as planning
 from fedbench.study.cells import Cell, matching
 from fedbench.study.configuration import load_config

@@ -24,7 +24,7 @@ from fedbench.data.partition import make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import UserError
 from fedbench.report import described, facts, tables
-from fedbench.results.degenerate_runs import REVERSED
+from fedbench.results.run_facts import REVERSED
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan

@@ -24,8 +24,7 @@ from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError, WriteError
 from fedbench.results import collect
-from fedbench.results.degenerate_runs import class_counts
-from fedbench.results.run_facts import run_facts
+from fedbench.results.run_facts import class_counts, run_facts
 from fedbench.spec import DataSpec, RunSpec
 from fedbench.store import cell_files, journal, runs
 from fedbench.store.runs import Store

@@ -18,9 +18,8 @@ from fedbench.report.page.states import TRAINING, state_of
 from fedbench.report.page.view import CellView, Chapter, Number, setting_text
 from fedbench.report.results_table import state_text
 from fedbench.results import collect, compare
-from fedbench.results.collect import provenance
+from fedbench.results.collect import log_of, provenance
 from fedbench.results.frame import Compared, records
-from fedbench.results.logs import log_of
 from fedbench.results.names import DECIMALS
 from fedbench.results.published import printed_results
 from fedbench.results.shipped import load_curves

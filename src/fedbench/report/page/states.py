@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fedbench.report import verdict_words
-from fedbench.results import logs
+from fedbench.results import collect
 from fedbench.results.frame import (
     DIVERGED,
     FAILED,
@@ -19,7 +19,7 @@ from fedbench.results.frame import (
 )
 from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NO_REFERENCE, ONE_SEED
 
-TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
+TRAINING, UNFINISHED, ELSEWHERE = "in training", collect.UNFINISHED, "not in scale"
 COLOURS = {MATCHES: "match", ABOVE: "above", BELOW: "below", INCONCLUSIVE: "open"}
 
 

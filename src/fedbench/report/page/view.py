@@ -17,9 +17,9 @@ from fedbench.report.figures.style import styles_of_methods
 from fedbench.report.layout import Entry
 from fedbench.report.page.curves import Picture
 from fedbench.report.page.states import ELSEWHERE, TROUBLE, State, in_order
-from fedbench.results import degenerate_runs
+from fedbench.results import run_facts
+from fedbench.results.collect import Log
 from fedbench.results.frame import NOT_RUN, Compared
-from fedbench.results.logs import Log
 from fedbench.results.names import ABSENT, axis_text
 from fedbench.store.record import Record
 from fedbench.study.cells import Cell
@@ -133,7 +133,7 @@ class Number:
             )
             said = f"Δ {self.entry.delta}{half}: {said}"
         signs = (
-            f"seed {', '.join(map(str, seeds))}: {degenerate_runs.MEANING[sign]}"
+            f"seed {', '.join(map(str, seeds))}: {run_facts.MEANING[sign]}"
             for sign, seeds in item.idle.items()
         )
         moving = (
