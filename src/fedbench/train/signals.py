@@ -15,14 +15,16 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def held_back() -> Iterator[Callable[[], bool]]:
     """Hold back the signals that end a program until the block is done; yield a function that says if one came.
 
-    The signal then acts as it would have: the program ends by it, which its parent process sees. A second one is
-    not held back. Signals that are ignored stay ignored; outside the main thread, where none arrive, nothing changes.
+    The signal then acts as it would have: the program ends by it, which its parent process sees. A second Ctrl-C is
+    not held back; a second SIGTERM is, as a scheduler and a parent process may both send one. Signals that are ignored
+    stay ignored; outside the main thread, where none arrive, nothing changes.
     """
     came: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
-        restore()
+        if number == signal.SIGINT:
+            restore()
 
     def restore() -> None:
         for signum, handler in before.items():

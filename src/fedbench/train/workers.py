@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import sys
-import traceback
+import threading
 from collections.abc import Iterator
-from multiprocessing import forkserver, resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerProcess
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 
-from fedbench.errors import AGAIN, UserError, lacks_memory
+from fedbench.errors import AGAIN, UserError
 from fedbench.spec import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
@@ -20,144 +20,88 @@ from fedbench.study.schema import Config
 from fedbench.train.training import train_run
 
 
-class Here:
-    """Trains in this process, a run at a time."""
+class Workers:
+    """Trains up to ``cores`` runs at a time: by an executor's processes, or without one in this process."""
 
-    def __init__(self, config: Config) -> None:
-        self._config, self._begun = config, list[RunSpec]()
-
-    @property
-    def free(self) -> int:
-        """One, as long as nothing was begun."""
-        return 1 - len(self._begun)
-
-    def begin(self, spec: RunSpec) -> None:
-        """Keep a run in mind."""
-        self._begun.append(spec)
-
-    def finished(self) -> list[tuple[RunSpec, Record]]:
-        """Train it."""
-        spec = self._begun.pop()
-        return [(spec, train_run(spec, self._config, Store()))]
-
-
-class Processes:
-    """Trains in up to ``cores`` processes, each with a run at a time."""
-
-    def __init__(self, config: Config, cores: int) -> None:
-        self._config, self._cores = config, cores
-        self._processes = list[ForkServerProcess]()
-        self._idle, self._busy = list[Connection](), dict[Connection, RunSpec]()
+    def __init__(self, config: Config, cores: int, executor: Executor | None = None) -> None:
+        self._config, self._cores, self._executor = config, cores, executor
+        self._begun = dict[Future[Record], RunSpec]()
 
     @property
     def free(self) -> int:
-        """How many processes have nothing to do, or may still be started."""
-        return self._cores - len(self._busy)
+        """How many further runs can begin."""
+        return self._cores - len(self._begun)
+
+    @property
+    def at_work(self) -> str:
+        """The runs that have begun."""
+        runs = [f"{run.method} on {run.data.dataset}, seed {run.seed}" for run in self._begun.values()]
+        return " or ".join(sorted(runs))
 
     def begin(self, spec: RunSpec) -> None:
-        """Give a run to a process."""
-        connection = self._idle.pop() if self._idle else self._started()
-        connection.send(spec)
-        self._busy[connection] = spec
+        """Give a run to a process, or train it."""
+        if self._executor is not None:
+            future = self._executor.submit(_train, spec, self._config)
+        else:
+            future = Future()
+            future.set_result(_train(spec, self._config))
+        self._begun[future] = spec
 
     def finished(self) -> list[tuple[RunSpec, Record]]:
-        """Wait for processes.
-
-        Raises:
-            UserError: what is wrong with a run, or its process was killed.
-        """
-        return [
-            self._done(connection) for connection in wait(self._busy) if isinstance(connection, Connection)
-        ]
-
-    def close(self) -> None:
-        """Let the processes end, which have nothing to do any more."""
-        for connection in self._idle:
-            connection.close()
-        for process in self._processes:
-            process.join()
-
-    def stop(self) -> None:
-        """Tell the processes to stop, and wait until they have saved what they have trained."""
-        for process in self._processes:
-            process.terminate()
-        for process in self._processes:
-            process.join()
-
-    def _started(self) -> Connection:
-        # of a process that has imported PyTorch, once for all, and done nothing else: a fork of one that has used it
-        # can hang
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__])
-        _serve_forks()
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, self._config), daemon=True)
-        process.start()
-        theirs.close()
-        self._processes.append(process)
-        return ours
-
-    def _done(self, connection: Connection) -> tuple[RunSpec, Record]:
-        try:
-            result = connection.recv()
-        except (EOFError, ConnectionError):
-            raise UserError(
-                f"a training was killed, perhaps for lack of memory: use fewer --cores, {AGAIN}"
-            ) from None
-        if isinstance(result, Exception):
-            raise result
-        self._idle.append(connection)
-        return self._busy.pop(connection), result
-
-
-Workers = Here | Processes
+        """Wait for runs, and return those that are done; what is wrong with one is raised."""
+        done, _ = wait(self._begun, return_when=FIRST_COMPLETED)
+        records = [(self._begun[future], future.result()) for future in done]
+        for future in done:
+            del self._begun[future]
+        return records
 
 
 @contextlib.contextmanager
 def workers(config: Config, cores: int) -> Iterator[Workers]:
-    """Yield what trains ``cores`` runs at a time: one in this process, several in processes of their own.
+    """Yield what trains ``cores`` runs at a time.
 
-    If the block ends early, by an error, Ctrl-C or SIGTERM, they save what they have trained and end.
+    If the block ends early, by an error, Ctrl-C or SIGTERM, the processes save what they have trained and end.
+
+    Raises:
+        UserError: one of the processes was killed.
     """
     if cores == 1:
-        yield Here(config)
+        yield Workers(config, 1)
         return
-    processes = Processes(config, cores)
+    # forks of a process that has imported PyTorch, once for all, and done nothing else: of one that has used it they
+    # can hang
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    executor = ProcessPoolExecutor(cores, context, _be_led)
+    pool = Workers(config, cores, executor)
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        yield processes
+        yield pool
+    except BrokenProcessPool:  # the executor has told the others to end
+        raise UserError(
+            f"a training was killed, perhaps for lack of memory ({pool.at_work}): use fewer --cores, {AGAIN}"
+        ) from None
     except BaseException:
-        processes.stop()
+        for process in multiprocessing.active_children():
+            process.terminate()
         raise
-    else:
-        processes.close()
     finally:
+        executor.shutdown(cancel_futures=True)
         signal.signal(signal.SIGTERM, before)
 
 
-def _serve_forks() -> None:
-    """Start the process that forks the others, with Ctrl-C blocked: its imports take seconds."""
-    resource_tracker.ensure_running()  # else started below, which unblocks the signal
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _serve(connection: Connection, config: Config) -> None:
-    """Train what comes, until nothing will."""
-    # a terminal's Ctrl-C comes to all of them: it is for the one that knows the others
+def _be_led() -> None:
+    """Leave a terminal's Ctrl-C, which comes to all, to the process that began this one; end as soon as it is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(EOFError, ConnectionError):
-        while True:
-            spec = connection.recv()
-            try:
-                result: Record | Exception = train_run(spec, config, Store())
-            except (UserError, OSError, MemoryError) as error:
-                result = error
-            except Exception as error:
-                if not lacks_memory(error):
-                    traceback.print_exc()  # what is sent has none
-                result = RuntimeError(str(error))
-            connection.send(result)
+    leader = multiprocessing.parent_process()
+    assert leader is not None
+
+    def follow() -> None:
+        leader.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def _train(spec: RunSpec, config: Config) -> Record:
+    return train_run(spec, config, Store())

@@ -94,9 +94,9 @@ def test_the_seeds_that_are_left_share_the_cores(monkeypatch: pytest.MonkeyPatch
     asked = list[int]()
 
     @contextlib.contextmanager
-    def counted(config: Config, cores: int) -> Iterator[workers.Here]:
+    def counted(config: Config, cores: int) -> Iterator[workers.Workers]:
         asked.append(cores)
-        yield workers.Here(config)
+        yield workers.Workers(config, cores)
 
     monkeypatch.setattr(workers, "workers", counted)
     for seeds, cores in (("[1]", "3"), ("[1, 2, 3]", "3"), ("[1, 2, 3, 4, 5]", "1")):

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fake_trials import change
@@ -29,7 +28,7 @@ from fedbench.spec import RunSpec
 from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
-from fedbench.train import signals, workers
+from fedbench.train import signals
 from fedbench.train.training import train_run
 from fedbench.train.tune.tuning import tune_dataset
 
@@ -71,40 +70,6 @@ def test_a_mistake_in_a_process_of_its_own_is_a_line_here() -> None:
     assert multiprocessing.active_children() == [], raised
 
 
-class Once:
-    """A connection over which one run comes."""
-
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
-        self._runs = [Plan(configuration.load_config(), "toy").cells()[0].runs[0]]
-
-    def recv(self) -> RunSpec:
-        if not self._runs:
-            raise EOFError
-        return self._runs.pop()
-
-    def send(self, result: Any) -> None:
-        self.sent.append(result)
-
-
-@pytest.mark.parametrize("said", ["a mistake of ours", "cannot allocate memory"])
-def test_an_error_nobody_expected_has_its_traceback_where_it_came_up(
-    said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def train(*_: object) -> None:
-        raise RuntimeError(said)
-
-    once: Any = Once()
-    before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(workers, "train_run", train)
-    try:
-        workers._serve(once, configuration.load_config())
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert [str(error) for error in once.sent] == [said]
-    assert ("Traceback" in capsys.readouterr().err) == (said == "a mistake of ours")
-
-
 class Tuning(subprocess.Popen[str]):
     """A tuning; ``group`` is its process group, with all that it starts."""
 
@@ -137,13 +102,19 @@ def ended(tuning: Tuning) -> tuple[str, str]:
             os.killpg(tuning.group, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
-def test_who_is_told_to_stop_tells_the_others_which_save_their_work(told: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("told", "everybody"), [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGINT, True)]
+)
+def test_who_is_told_to_stop_tells_the_others_which_save_their_work(
+    told: signal.Signals, everybody: bool
+) -> None:
+    """A terminal and a scheduler tell everybody, who are told again by the process that began them."""
     tuning, pids = begin()
-    if told == signal.SIGTERM:
-        os.kill(int(Path("tuning").read_text()), told)
+    if told == signal.SIGINT:
+        os.killpg(tuning.group, told)
     else:
-        os.killpg(tuning.group, told)  # as a terminal does
+        for pid in [int(Path("tuning").read_text()), *(pids if everybody else [])]:
+            os.kill(pid, told)
     out, err = ended(tuning)
     assert tuning.returncode in (128 + told, -told), err
     assert len(pids) == 2 and not any(map(alive, pids))
@@ -156,8 +127,19 @@ def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
     os.kill(pids[0], signal.SIGKILL)
     _, err = ended(tuning)
     assert tuning.returncode == 2
-    assert err.splitlines()[-1].startswith("error: a training was killed") and "Traceback" not in err
+    said = err.splitlines()[-1]
+    assert said.startswith("error: a training was killed") and "Traceback" not in err
+    assert "fedavg on digits, seed 100" in said
     assert not any(map(alive, pids)) and len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 1
+
+
+def test_trainings_end_with_the_process_that_began_them_and_save_their_work() -> None:
+    tuning, pids = begin()
+    os.kill(int(Path("tuning").read_text()), signal.SIGKILL)
+    while any(map(alive, pids)):
+        time.sleep(0.05)
+    ended(tuning)
+    assert len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 2
 
 
 CONFIG = {"checkpoint_seconds": 1e9}  # none but the one that a stop writes
@@ -232,6 +214,22 @@ def test_a_second_signal_is_not_held_back() -> None:
         after.append(came())
     assert after == [True], "the second signal acts at once"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_sigterm_is_held_back_too() -> None:
+    """A scheduler tells all processes, and the one that began the others tells them again."""
+    acted = list[bool]()
+    before = signal.signal(signal.SIGTERM, lambda *_: acted.append(over))
+    over = False
+    try:
+        with signals.held_back() as came:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert came()
+            over = True
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert acted == [True], "once, when the work is saved"
 
 
 def test_ignored_signals_stay_ignored_and_other_threads_are_left_alone() -> None:
