@@ -154,9 +154,9 @@ def verify(
 
 def _verify_data(data_dir: Path) -> None:
     """Read all prepared arrays and partitions; say which are damaged: they are made again when they are needed."""
-    from fedbench.data import stamps
+    from fedbench.data import files
 
-    checked = [*stamps.check_all(data_dir)]
+    checked = [*files.check_all(data_dir)]
     wrong = [f"{path} is damaged and will be made again: {why}" for path, why in checked if why]
     if checked:
         print("\n".join([*map(visible, wrong), f"{len(checked) - len(wrong)} files of data are intact"]))

@@ -1,11 +1,15 @@
-"""Files of data: byte-equal archives of arrays, JSON, checksums. All are whole or absent."""
+"""Files of data: byte-equal archives of arrays, JSON, checksums. All are whole or absent.
+
+A large file is read for its checksum once: a stamp beside it tells the next process.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import functools
 import hashlib
 import os
-import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,10 @@ import numpy as np
 
 from fedbench import sealed_json
 from fedbench.errors import UserError, cannot_read
-from fedbench.files import atomic
+from fedbench.files import atomic, mark
+
+LARGE = 1 << 26
+"""Bytes from which on a file has a stamp; a smaller one is read in a moment."""
 
 
 def checksum(path: Path, kind: str = "sha256") -> str:
@@ -48,36 +55,16 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
         return checksum(temporary)
 
 
-def write_npy(path: Path, array: np.ndarray, decoded: Path) -> str:
-    """Write an array as an ``.npy``, atomically; one that is the content of a file in ``decoded`` is that file, too.
-
-    Returns:
-        its SHA-256.
-    """
+def write_npy(path: Path, array: np.ndarray) -> str:
+    """Write an array as an ``.npy``, atomically; return its SHA-256, which its stamp has, too."""
     with atomic(path) as temporary:
-        if _is_file(array, decoded):
-            _link(Path(str(array.filename)), temporary)  # type: ignore[attr-defined]
-        else:
-            stored = np.ascontiguousarray(array)
-            with temporary.open("wb") as file:
-                np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(stored))
-                file.write(stored.data)  # np.save does not say that a disk is full
-        return checksum(temporary)
-
-
-def _is_file(array: np.ndarray, folder: Path) -> bool:
-    """Say whether an array is all of an ``.npy`` of a folder."""
-    if not isinstance(array, np.memmap) or Path(str(array.filename)).parent != folder.resolve():
-        return False
-    stored = np.load(str(array.filename), mmap_mode="r", allow_pickle=False)
-    return (stored.shape, stored.dtype) == (array.shape, array.dtype) and array.flags.c_contiguous
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # the file system knows no second name of a file
-        shutil.copyfile(source, target)
+        stored = np.ascontiguousarray(array)
+        with temporary.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(stored))
+            file.write(stored.data)  # np.save does not say that a disk is full
+        sha = checksum(temporary)
+    _stamp(path, _state(path), sha)
+    return sha
 
 
 def read_npz(
@@ -97,9 +84,7 @@ def read_npz(
             return {name: archive[name] for name in archive.files if only is None or name in only}
     except MemoryError:
         raise UserError(f"{path} does not fit into the memory that is free") from None
-    except (
-        Exception
-    ) as error:  # what numpy, zipfile and zlib say of torn or hostile bytes is of a dozen kinds
+    except Exception as error:  # numpy, zipfile and zlib say of torn or hostile bytes a dozen things
         # a torn archive can end in a seek before its beginning
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise cannot_read(path, error) from None
@@ -119,3 +104,83 @@ def read_json(path: Path, cure: str) -> dict[str, Any]:
         raise UserError(f"{path} is missing. {cure}") from None
     except ValueError as error:
         raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
+
+
+def stamp_path(path: Path) -> Path:
+    """Return where the stamp of a file or folder lies: its digest, and what of it changes when it is written."""
+    return path.with_name(f".{path.name}.stamp")
+
+
+def intact(path: Path, sha: object) -> bool:
+    """Say whether a file has this SHA-256; errors as in :func:`fedbench.files.read`, but for one that is not there."""
+    try:
+        return digest_of(path) == sha
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise cannot_read(path, error) from None
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file, or a digest of all files of a folder, read for it once while nothing changes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return _digest(path, _state(path))
+
+
+def reread(path: Path) -> str:
+    """Return the digest of a file or folder, read now whatever a stamp says, and stamp it; errors likewise."""
+    state = _state(path)
+    if path.is_dir():
+        content = [(name, checksum(path / name)) for name in _names(path)]
+        sha = hashlib.sha256(repr(content).encode()).hexdigest()
+    else:
+        sha = checksum(path)
+    if state == _state(path):
+        _stamp(path, state, sha)
+    return sha
+
+
+def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:
+    """Read all prepared arrays and partitions; yield the path of each, and what is wrong with it or nothing."""
+    for summary in sorted([*data_dir.glob("prepared/*.json"), *data_dir.glob("partitions/*/*.json")]):
+        try:
+            facts = read_json(summary, "It is made again.")
+            folder = summary.with_suffix("")
+            arrays = {folder / f"{part}.npy": sha for part, sha in facts.get("arrays", {}).items()}
+            for path, sha in (arrays or {summary.with_suffix(".npz"): facts.get("sha256")}).items():
+                yield path, "" if reread(path) == sha else "it is not what was written"
+        except (UserError, OSError) as error:
+            yield summary, str(error)
+
+
+@functools.lru_cache(maxsize=256)
+def _digest(path: Path, state: str) -> str:
+    with contextlib.suppress(OSError, ValueError, UserError):
+        facts = sealed_json.read(stamp_path(path))
+        if facts.get("mark") == state and isinstance(sha := facts.get("sha256"), str):
+            return sha
+    return reread(path)
+
+
+def _state(path: Path) -> str:
+    """Return what changes when a file or a file of a folder is written."""
+    if not path.is_dir():
+        return repr(mark(path))
+    listed = [(name, *(mark(path / name) or ())) for name in _names(path)]
+    return hashlib.sha256(repr(listed).encode()).hexdigest()
+
+
+def _names(folder: Path) -> list[str]:
+    """List the regular files of a folder, sorted by folder and name."""
+    names = sorted(files_below(folder), key=lambda name: name.split("/"))
+    return [name for name in names if (folder / name).is_file()]
+
+
+def _stamp(path: Path, state: str, sha: str) -> None:
+    """Note beside a folder or a large file that what it is in this state has this digest."""
+    with contextlib.suppress(UserError, OSError):  # it saves time: a disk that takes none is no obstacle
+        if path.is_dir() or path.stat().st_size >= LARGE:
+            sealed_json.write(stamp_path(path), {"mark": state, "sha256": sha})

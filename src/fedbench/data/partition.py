@@ -11,11 +11,10 @@ import numpy as np
 
 from fedbench import registry, sealed_json
 from fedbench.data import datasets, multi_source, partitions
-from fedbench.data.files import read_json, read_npz, write_npz
+from fedbench.data.files import intact, read_json, read_npz, write_npz
 from fedbench.data.labels import flip, hold_out, keep, relabel
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.prepared import Prepared, count
-from fedbench.data.stamps import intact
 from fedbench.errors import DiskError, UserError
 from fedbench.random import stream
 from fedbench.spec import DataSpec
@@ -76,7 +75,7 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
         and spec.validation > 0
         and any(datasets.get(name).whole_groups for name in spec.datasets)
     )
-    if _current(path, spec, data_dir, whole_groups):
+    if _current(spec, seed, data_dir, whole_groups):
         return path
     prepared = multi_source.load_sources(spec, data_dir, inputs=False)
     arrays, deal = _apply(spec, spec.seed_of(seed), prepared, whole_groups)
@@ -92,18 +91,7 @@ def load_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Partition
     Raises:
         UserError: it was not made, or a file is damaged; the message names the file and the cure.
     """
-    return read_partition(partition_path(spec, seed, data_dir))
-
-
-def read_facts(spec: DataSpec, seed: int, data_dir: str | Path) -> dict[str, Any]:
-    """Read the JSON beside the partition of a data rule and seed; errors as in :func:`load_partition`."""
-    return _facts(partition_path(spec, seed, data_dir))
-
-
-def read_partition(path: str | Path) -> Partition:
-    """Read a partition by the path of its ``.npz``; errors as in :func:`load_partition`."""
-    path = Path(path)
-    summary = _facts(path)
+    path, summary = partition_path(spec, seed, data_dir), read_facts(spec, seed, data_dir)
     if path.is_file() and not intact(path, summary["sha256"]):
         raise UserError(
             f"{path}: it is not what {path.with_suffix('.json').name} was written for. Delete it. {_CURE}"
@@ -111,13 +99,9 @@ def read_partition(path: str | Path) -> Partition:
     return Partition(**read_npz(path, _CURE), summary=summary)
 
 
-def _facts(path: Path) -> dict[str, Any]:
-    """Read the JSON beside a partition; one of another rule or seed is none."""
-    place = path.with_suffix(".json")
-    facts = read_json(place, _CURE)
-    if facts.get("key") != path.stem:
-        raise UserError(f"{place} is that of the partition {facts.get('key')}. Delete it. {_CURE}")
-    return facts
+def read_facts(spec: DataSpec, seed: int, data_dir: str | Path) -> dict[str, Any]:
+    """Read the JSON beside the partition of a data rule and seed; errors as in :func:`load_partition`."""
+    return read_json(partition_path(spec, seed, data_dir).with_suffix(".json"), _CURE)
 
 
 def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
@@ -253,15 +237,15 @@ def _summary(
     }
 
 
-def _current(path: Path, spec: DataSpec, data_dir: str | Path, whole_groups: bool) -> bool:
+def _current(spec: DataSpec, seed: int, data_dir: str | Path, whole_groups: bool) -> bool:
     """Say whether an undamaged partition is there that was made in this way from the arrays as they are now."""
     try:
-        summary = read_partition(path).summary
+        summary = load_partition(spec, seed, data_dir).summary
         same = summary["whole_groups"] == whole_groups
         return bool(same and summary["prepared_sha256"] == multi_source.checksum(spec, data_dir))
     except DiskError:
         raise
     except UserError:
-        if path.exists():
+        if (path := partition_path(spec, seed, data_dir)).exists():
             log.warning("%s is not what was written: it is made again", path)
         return False

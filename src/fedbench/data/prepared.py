@@ -19,8 +19,7 @@ from fedbench import sealed_json
 from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.decoding import workplace
-from fedbench.data.files import checksum, read_json, write_npy
-from fedbench.data.stamps import intact, stamp
+from fedbench.data.files import checksum, intact, read_json, write_npy
 from fedbench.errors import DiskError, UserError
 from fedbench.files import locked
 from fedbench.spec import digest
@@ -87,27 +86,19 @@ def _prepare(
     except MemoryError:
         raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
     facts = _summary(dataset, arrays, folder) | {"definition": _definition(dataset)}
-    write_prepared(path, content, facts, decoded)
+    write_prepared(path, content, facts)
+    shutil.rmtree(decoded, ignore_errors=True)
     sizes = (facts["train"]["n"], facts["test"]["n"])
     for remark in arrays.remarks:
         log.warning("%s: %s", dataset.name, remark)
     log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path.with_suffix(""))
 
 
-def write_prepared(
-    path: Path, arrays: Mapping[str, np.ndarray], facts: dict[str, Any], decoded: Path
-) -> None:
-    """Write arrays, then the summary that vouches for them.
-
-    Arrays that lie in files of the folder ``decoded`` are not copied; it is removed when all is written.
-    """
-    checksums = {part: write_npy(array_path(path, part), array, decoded) for part, array in arrays.items()}
-    sealed_json.write(
-        path, facts | {"arrays": checksums, "sha256": f"{FORM}{sealed_json.checksum(checksums)}"}
-    )
-    shutil.rmtree(decoded, ignore_errors=True)  # before the stamps: a file with one name less has changed
-    for part, sha in checksums.items():
-        stamp(array_path(path, part), sha)
+def write_prepared(path: Path, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> None:
+    """Write arrays, then the summary that vouches for them."""
+    checksums = {part: write_npy(array_path(path, part), array) for part, array in arrays.items()}
+    digests = {"arrays": checksums, "sha256": f"{FORM}{sealed_json.checksum(checksums)}"}
+    sealed_json.write(path, facts | digests)
     for file in path.with_suffix("").glob("*.npy"):
         if file.stem not in checksums:  # an earlier preparation had it
             file.unlink()
@@ -149,24 +140,21 @@ def _raw_changed(dataset: Dataset, facts: dict[str, Any], path: Path) -> bool:
     that are gone, or lie on a mirror, are not asked.
     """
     made, folder = path.stat().st_mtime, dataset.raw_dir(path.parents[1])
-    raw = {folder / file: sha for file, sha in facts.get("files", {}).items()}
-    newer = [
-        file for file in raw if file.is_file() and max(file.stat().st_mtime, file.stat().st_ctime) > made
-    ]
-    return not all(intact(file, raw[file]) for file in newer)
+    for name, sha in facts.get("files", {}).items():
+        if (file := folder / name).is_file():
+            state = file.stat()
+            if max(state.st_mtime, state.st_ctime) > made and not intact(file, sha):
+                return True
+    return False
 
 
 def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:
     """Read the facts about prepared arrays: sizes, classes, licence, sources, checksum.
 
     Raises:
-        UserError: it is not prepared, the file is damaged, or that of another dataset.
+        UserError: it is not prepared, or the file is damaged.
     """
-    path, cure = prepared_path(name, data_dir), _cure(name, data_dir)
-    facts = read_json(path, cure)
-    if facts.get("dataset") != name:
-        raise UserError(f"{path} is that of the dataset {facts.get('dataset')!r}. Delete it. {cure}")
-    return facts
+    return read_json(prepared_path(name, data_dir), _cure(name, data_dir))
 
 
 def count(labels: np.ndarray, n_classes: int) -> dict[str, int]:

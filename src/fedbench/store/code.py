@@ -23,7 +23,7 @@ PACKAGES = (
     "algorithms", "data", "engine", "method", "models", "net", "objectives", "problem", "random", "task", "tasks",
 )  # fmt: skip
 """What makes numbers; of ``data`` what makes clients and batches of prepared arrays."""
-PREPARING = {f"fedbench.data.{name}" for name in ("datasets", "files", "multi_source", "prepared", "stamps")}
+PREPARING = {f"fedbench.data.{name}" for name in ("datasets", "files", "multi_source", "prepared")}
 ALWAYS = ("fedbench.engine.simulate", "fedbench.data.partition")
 DEFAULT_TASK = "classification"
 NAMED = 4

@@ -11,11 +11,9 @@ import pytest
 from toy import PAPER, write_yaml
 from typer.testing import CliRunner, Result
 
-from fedbench import sealed_json
 from fedbench.commands.cli import app
-from fedbench.data import stamps
+from fedbench.data import files
 from fedbench.data.files import read_json
-from fedbench.files import mark
 from fedbench.spec import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
@@ -135,7 +133,7 @@ def test_verify_names_what_is_damaged_and_moves_it_aside_on_request(keys: list[s
 def test_verify_reads_prepared_data_whatever_a_stamp_says(
     keys: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stamps, "LARGE", 0)
+    monkeypatch.setattr(files, "LARGE", 0)
     data_dir = Path(shutil.copytree(configuration.load_config().data_dir, "copy"))
     config = configuration.load_config().model_copy(update={"data_dir": str(data_dir)})
     monkeypatch.setattr(configuration, "load_config", lambda: config)
@@ -143,14 +141,12 @@ def test_verify_reads_prepared_data_whatever_a_stamp_says(
     sha = read_json(data_dir / "prepared/digits.json", "")["arrays"]["x_train"]
     content = path.read_bytes()
     path.write_bytes(content[:-100] + b"x" + content[-99:])
-    damaged = mark(path)
-    assert damaged is not None
-    sealed_json.write(stamps.stamp_path(path), {"mark": list(damaged), "sha256": sha})
-    assert stamps.intact(path, sha)  # a disk that lost a bit changes no time
+    files._stamp(path, files._state(path), sha)
+    assert files.intact(path, sha)  # a disk that lost a bit changes no time
     said = call("verify").stdout
     assert f"{path} is damaged and will be made again: it is not what was written\n" in said
-    stamps._sha256.cache_clear()
-    assert not stamps.intact(path, sha)
+    files._digest.cache_clear()
+    assert not files.intact(path, sha)
 
 
 def test_runs_go_to_another_project_and_into_its_cells(

@@ -131,7 +131,7 @@ def test_an_official_validation_part_is_that_or_nothing(own_data: Callable[..., 
     path, held = prepared_path("mine", tmp_path), rng.random(240) < 0.2
     read, known = load_prepared("mine", tmp_path), read_summary("mine", tmp_path)
     arrays = {part: getattr(read, part) for part in known["arrays"]}
-    write_prepared(path, arrays | {"held_train": held}, known, tmp_path / "none")
+    write_prepared(path, arrays | {"held_train": held}, known)
 
     def parts(validation: float | str) -> Partition:
         labels = {"rule": "named", "positive": [0]}

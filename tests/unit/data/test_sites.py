@@ -65,7 +65,7 @@ def test_a_partition_is_made_again_when_one_of_its_sources_changed(hospitals: Pa
     assert path.stat().st_mtime_ns == before
     read, summary = load_prepared("b", hospitals), prepared_path("b", hospitals)
     arrays = {part: getattr(read, part) for part in read.summary["arrays"]}
-    write_prepared(summary, arrays | {"y_test": arrays["y_test"][::-1]}, read.summary, hospitals / "none")
+    write_prepared(summary, arrays | {"y_test": arrays["y_test"][::-1]}, read.summary)
     make_partition(run.data, 0, hospitals)
     assert path.stat().st_mtime_ns != before
 

@@ -48,8 +48,7 @@ class Encoding(Spec):
         x = self.plain(features)
         if self.scaling is None:
             return x
-        power, *rest = map(np.array, self.scaling)
-        return Scaling(power.astype(int), *rest).of(x)
+        return Scaling(*map(np.array, self.scaling)).of(x)
 
     def plain(self, features: pd.DataFrame) -> np.ndarray:
         """Return rows as features that are not standardized."""
@@ -80,7 +79,6 @@ def filled(cells: pd.Series) -> pd.Series:
 class Scaling(NamedTuple):
     """What the features of a training part are standardized by, [F] each."""
 
-    power: np.ndarray
     first: np.ndarray
     mean: np.ndarray
     scale: np.ndarray
@@ -93,20 +91,18 @@ class Scaling(NamedTuple):
         """
         rounding = np.finfo(train.dtype if train.dtype.kind == "f" else np.float64).eps
         x = train.astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            # a power of two changes no digit, and squares of what is below 1 are finite
-            power = -np.frexp(np.abs(x).max(0))[1]
-            x = np.ldexp(x, power)
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is said later
+            least = np.ldexp(rounding, np.frexp(np.abs(x).max(0))[1])
             first = x[0].copy()  # subtracted first: the mean of what is far from 0 would lose digits
             x = x - first
             std = x.std(0)
-            return cls(power, first, x.mean(0), np.where(std <= rounding, np.inf, std))
+            return cls(first, x.mean(0), np.where(std <= least, np.inf, std))
 
     def of(self, x: np.ndarray) -> np.ndarray:
         """Return features [n, >= F], the first F standardized, in float64."""
-        count = len(self.power)
-        with np.errstate(invalid="ignore"):  # what is not finite is said later
-            numbers = np.ldexp(x[:, :count].astype(np.float64), self.power) - self.first
+        count = len(self.first)
+        with np.errstate(invalid="ignore"):
+            numbers = x[:, :count].astype(np.float64) - self.first
             return np.hstack([(numbers - self.mean) / self.scale, x[:, count:]])
 
 

@@ -27,9 +27,9 @@ from fedbench.data.custom.arrays import npz_has_both, npz_parts, numbered_sites
 from fedbench.data.custom.spec import OwnSpec
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.decoding import Pictures
+from fedbench.data.files import digest_of
 from fedbench.data.labels import hold_out
 from fedbench.data.picture import Form
-from fedbench.data.stamps import folder_digest, sha256
 from fedbench.errors import UserError, unknown
 from fedbench.files import Mark, mark
 from fedbench.project import Folder
@@ -133,8 +133,8 @@ class OwnDataset(Dataset):
 
     def _data(self) -> str:
         """Return the checksum of the file, and of the pictures that it lists."""
-        pictures = "" if self._images is None else f" {folder_digest(self._images)}"
-        return f"{sha256(self._file)}{pictures}"
+        pictures = "" if self._images is None else f" {digest_of(self._images)}"
+        return f"{digest_of(self._file)}{pictures}"
 
     def sources(self, folder: Path) -> list[Path]:
         """The user's file, wherever it lies."""
