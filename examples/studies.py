@@ -74,11 +74,8 @@ def _read(file, settings):
 
 
 def print_of(table):
-    """The printed numbers of a table, as shares, with n_seeds and spread; what a file does not say has the index."""
+    """The printed numbers of a table with n_seeds and spread; what a file does not say has the index."""
     printed, index = pd.read_csv(table["published"]), pd.read_csv(PUBLISHED / "index.csv", index_col="file")
-    for name in ("mean", "std"):
-        if f"{name}_percent" in printed:
-            printed[name] = printed[f"{name}_percent"] / 100
     file = table["published"].removeprefix(f"{PUBLISHED}/")
     unknown = {"n_seeds": np.nan, "spread": "none", "std": np.nan}
     for name, without in unknown.items():

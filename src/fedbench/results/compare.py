@@ -161,13 +161,14 @@ def tested(plan: Plan, place: Place) -> Mapping[str, Counts]:
 
 
 def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
-    """List the names in a table's published file that nothing of the paper is called."""
+    """List the datasets, methods and metrics of a table's published file that nothing of the paper is called."""
     if not spec.published:
         return []
     metrics = {metric for table in paper.tables.values() for metric in table.metrics}
-    return load_published(paper.key, spec.published, paper.measures).unknown_names(
-        {"dataset": paper.datasets, "method": paper.methods}, metrics, paper.values(spec)
-    )
+    known = {"dataset": {*paper.datasets, ""}, "method": {*paper.methods, ""}, "metric": metrics}
+    rows = load_published(paper.key, spec.published, paper.measures).rows
+    said = ((column, row.get(column, "").strip()) for row in rows for column in known)
+    return list(dict.fromkeys(f"{column} {name}" for column, name in said if name not in known[column]))
 
 
 def tidy(frame: pd.DataFrame, paper: str, table: str) -> pd.DataFrame:

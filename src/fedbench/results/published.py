@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from fedbench.errors import UserError, unknown
+from fedbench import files
+from fedbench.errors import UserError, shortened, unknown
 from fedbench.metric_table import Measure, find
 from fedbench.project import Folder
 from fedbench.results.frame import NUMBER, Printed
 from fedbench.results.places import Place, Pooled, axes_of, members, shown, words_of
-from fedbench.results.strict_csv import StrictCsv
 from fedbench.study.configuration import load_paper, paper_keys
 from fedbench.study.schema import Paper, TableSpec, Value
 
 FOLDER = Folder("published")
 COORDINATES = ("dataset", "method", "metric")
-PERCENT = {"mean": "mean_percent", "std": "std_percent"}
-"""Columns of numbers, and what they are called where the numbers are in per cent."""
-BESIDE = {"paper", "table", "note", "spread", "n_seeds", *PERCENT, *PERCENT.values(), *COORDINATES}
+BESIDE = {"paper", "table", "note", "spread", "n_seeds", "mean", "std", *COORDINATES}
 """Columns that are not settings. ``spread`` and ``n_seeds`` are optional; they override the index."""
+DIGITS = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+"""A plain one: nan, inf and 8_0 are none."""
 
 
 class PublishedTable:
@@ -45,22 +46,9 @@ class PublishedTable:
             UserError: it is missing, lacks a column, has words for a number or a number that its metric cannot have.
         """
         self.path = path
-        try:
-            self._csv = StrictCsv(path)
-        except FileNotFoundError:
-            raise UserError(
-                f"published numbers {path} do not exist; name a file of {FOLDER}/<paper>/"
-            ) from None
-        self.columns, self.rows = self._csv.columns, self._csv.rows
-        numbers = [name for name in ("mean", PERCENT["mean"]) if name in self.columns] or ["mean"]
-        missing = [name for name in ("method", "metric", *numbers) if name not in self.columns]
-        if missing:
+        self.columns, self.rows, self.lines = read_rows(path)
+        if missing := [name for name in ("method", "metric", "mean") if name not in self.columns]:
             raise UserError(f"{path} lacks the column {', '.join(missing)}; it has {', '.join(self.columns)}")
-        for name, percent in PERCENT.items():
-            if name in self.columns and percent in self.columns:
-                raise UserError(
-                    f"{path}, line 1: columns {name} and {percent} say the same; keep one of them"
-                )
         self.settings = [name for name in self.columns if name not in BESIDE]
         notes = {row.get("note") or "" for row in self.rows}
         self.common_note = notes.pop() if len(notes) == 1 else ""
@@ -73,60 +61,36 @@ class PublishedTable:
 
     def _value(self, index: int, measure: Measure | None, spread: str, n_seeds: float) -> Printed:
         row, (low, high) = self.rows[index], (measure.low, measure.high) if measure else (-math.inf, math.inf)
-        mean, text = self._number(index, "mean", low, high)
-        std, std_text = self._number(index, "std", 0, high - low)
-        runs = self._csv.number(index, "n_seeds", least=0 if math.isnan(mean) else 1, integer=True)
+        mean, std = self._number(index, "mean", low, high), self._number(index, "std", 0, high - low)
+        runs = self._number(index, "n_seeds", 0 if math.isnan(mean) else 1)
         note, spread = row.get("note") or "", row.get("spread") or spread
         plain = note in (self.common_note, "") or note.startswith(("bold in print", "mean and std"))
         return Printed(
-            mean, text, std, std_text, note, "" if plain else note, spread,
+            mean, row["mean"].strip(), std, row.get("std", "").strip(), note, "" if plain else note, spread,
             print_seeds=n_seeds if math.isnan(runs) else runs,
             comparable_std=std if spread == "std" else math.nan,
         )  # fmt: skip
 
-    def _number(self, index: int, name: str, least: float, most: float) -> tuple[float, str]:
-        """Return a number between bounds and its digits; those of a column in per cent move by two places."""
-        metric = self.rows[index]["metric"]
-        if (percent := PERCENT[name]) not in self.columns:
-            share = f", and per cent stands in a column {percent}" if most == 1 else ""
-            why = f"; {name} of {metric} lies between {least:g} and {most:g}{share}"
-            value = self._csv.number(index, name, least, most, why=why)
-            return value, (self.rows[index].get(name) or "").strip()
-        if most != 1 and self.rows[index][percent].strip():
-            raise UserError(
-                f"{self.path}, line {self._csv.lines[index]}: {percent} of {metric}, which is not a share; "
-                f"its numbers stand in a column {name}"
-            )
-        if math.isnan(self._csv.number(index, percent, 100 * least, 100 * most)):
-            return math.nan, ""
-        text = format(Decimal(self.rows[index][percent].strip()).scaleb(-2), "f")
-        return float(text), text
+    def _number(self, index: int, name: str, least: float, most: float = math.inf) -> float:
+        """Return the number in a cell, NaN where it is empty or there is no such column.
 
-    def unknown_names(
-        self,
-        names: Mapping[str, Iterable[str]],
-        metrics: Iterable[str],
-        settings: Mapping[str, Sequence[Value]],
-    ) -> list[str]:
-        """List the names in the file that nothing of ours is called, each once: a slip, or a method we lack.
-
-        Args:
-            names: of the paper's datasets and methods, by the column; an empty cell fits all.
-            metrics: of the paper.
-            settings: the values that each setting takes in a table. One that never takes a value of the file's column
-                is listed: no number of the file would fit a cell.
+        :class:`UserError` where it is no number between the bounds, or where runs are not whole.
         """
-        known = {column: {*listed, ""} for column, listed in names.items()}
-        strange, measured = [], {*metrics}
-        for row in self.rows:
-            metric, called = row["metric"].strip(), {column: row.get(column, "").strip() for column in known}
-            strange += [f"{column} {name}" for column, name in called.items() if name not in known[column]]
-            strange += [f"metric {metric}"] if metric not in measured else []
-        for name, values in settings.items():
-            printed = {row[name].strip() for row in self.rows} if name in self.settings else set()
-            if printed and not any(_same(text, value, True) for text in printed for value in values):
-                strange.append(f"{name} {', '.join(sorted(printed))} (here {', '.join(map(str, values))})")
-        return list(dict.fromkeys(strange))
+        text = self.rows[index].get(name, "").strip()
+        value = float(text) if DIGITS.fullmatch(text) else math.nan
+        problem = ""
+        if text and not math.isfinite(value):
+            problem = "not a number"
+        elif name == "n_seeds" and value % 1 > 0:
+            problem = "not a whole number"
+        elif value < least or value > most:
+            problem = f"{name} of {self.rows[index]['metric']} lies between {least:g} and {most:g}"
+            problem += ", and numbers are no percentages" * (most == 1)
+        if problem:
+            raise UserError(
+                f"{self.path}, line {self.lines[index]}: {name} is {shortened(text, 60)!r}: {problem}"
+            )
+        return value
 
     def at(
         self, axes: Mapping[str, Sequence[Value]], metrics: Sequence[str]
@@ -155,12 +119,44 @@ class PublishedTable:
                 fitting.setdefault((tuple(zip(axes, place, strict=True)), metric), []).append(number)
         for (at, _), numbers in fitting.items():
             if len(numbers) > 1:
-                lines = ", ".join(str(self._csv.lines[number]) for number in numbers)
+                lines = ", ".join(str(self.lines[number]) for number in numbers)
                 raise UserError(
                     f"{self.path}: lines {lines} all fit {words_of(at)}; "
                     "give the cell a setting, or the file a column, that tells them apart"
                 )
         return {at: self.values[number] for at, (number,) in fitting.items()}
+
+
+def read_rows(path: Path) -> tuple[list[str], list[dict[str, str]], list[int]]:
+    """Return the columns of a CSV that people write, its rows, and the line that each of them ends in.
+
+    Raises:
+        UserError: it is missing, not in UTF-8, or not a table of cells parted by commas.
+    """
+    try:
+        text = files.read(path).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise UserError(f"published numbers {path} do not exist; name a file of {FOLDER}/<paper>/") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not UTF-8; save it as CSV in UTF-8") from None
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+    reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
+    rows, lines = [], []
+    try:
+        columns = [*(reader.fieldnames or [])]
+        if len(columns) == 1 and ";" in columns[0]:
+            raise UserError(f"{path}, line 1: its cells are separated by ';'; save it with commas")
+        if len({*columns, ""}) <= len(columns):
+            raise UserError(f"{path}, line 1: a column has no name, or that of another one")
+        for row in reader:
+            if None in row or None in row.values():
+                raise UserError(f"{path}, line {reader.line_num}: not as many cells as the header")
+            rows.append(row)
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        raise UserError(f"{path}, line {reader.line_num}: {error}") from None
+    return columns, rows, lines
 
 
 def _same(text: str, value: Value, optional: bool) -> bool:
@@ -194,11 +190,9 @@ def load_published(
     """
     path, index = locate(paper, filename), FOLDER / "index.csv"
     if index.exists() and path.is_relative_to(FOLDER):
-        listed = StrictCsv(index)
-        for number, row in enumerate(listed.rows):
-            if row.get("file") == path.relative_to(FOLDER).as_posix():
-                runs = listed.number(number, "n_seeds", least=1, integer=True)
-                return PublishedTable(path, row["spread"], runs, additions)
+        for row in read_rows(index)[1]:
+            if row["file"] == path.relative_to(FOLDER).as_posix():
+                return PublishedTable(path, row["spread"], float(row["n_seeds"] or "nan"), additions)
     table = PublishedTable(path, "std", additions=additions)
     _check_columns(table, paper)
     return table

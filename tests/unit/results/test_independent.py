@@ -64,9 +64,9 @@ tables:
   own: {title: Own, datasets: [FashionMNIST], methods: [LocalSGDM, Mine], settings: {p: [4]}, metrics: [test_auc],
     rows: [dataset], columns: [method], published: own.csv}
 """
-PRINTED = "dataset,method,metric,p,mean_percent,std_percent,n_seeds,spread\n" + "".join(
-    f"FashionMNIST,{method},test_auc,4,{mean},0.2,4,std\n"
-    for method, mean in (("LocalSGDM", 98.4), ("Mine", 96))
+PRINTED = "dataset,method,metric,p,mean,std,n_seeds,spread\n" + "".join(
+    f"FashionMNIST,{method},test_auc,4,{mean},0.002,4,std\n"
+    for method, mean in (("LocalSGDM", 0.984), ("Mine", 0.96))
 )
 
 
