@@ -100,7 +100,7 @@ def claims(study: str) -> Example | None:
     made = claims_of(f"{study}@paper")
     if not any(at.ran for finding in made.findings for at in finding.scales):
         return None
-    return Example(study, "claims", "", {"md": made.markdown(), "tex": made.tex()}, made.markdown())
+    return Example(study, "claims", "", {"md": made.markdown()}, made.markdown())
 
 
 def examples() -> Iterator[Example]:

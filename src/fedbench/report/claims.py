@@ -11,9 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.outputs import TABLES, csv_text, json_text, write_forms
-from fedbench.report import described, latex
+from fedbench.report import described
 from fedbench.report.document import stamp
-from fedbench.report.latex import escape
 from fedbench.report.text import escaped
 from fedbench.results.claims.findings import AtScale, Finding, find
 from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON, Effect
@@ -33,10 +32,6 @@ RULES = (
     "Examples: docs/background/verdicts.md.",
 )
 NAME = "claims"
-WIDTHS = {"claim": 4.1, "published": 1.2, "scales": 7.0, "effect": 2.4}
-"""Of the LaTeX form's columns, in centimetres."""
-A_FLOAT = 12
-"""Claims in one float of the LaTeX form."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,7 @@ class ClaimTable:
 
     def forms(self) -> dict[str, str]:
         """Return what is written, by suffix."""
-        return {"tex": self.tex(), "csv": self.csv(), "md": self.markdown(), "json": self.json()}
+        return {"csv": self.csv(), "md": self.markdown(), "json": self.json()}
 
     def markdown(self) -> str:
         """Return the Markdown form."""
@@ -133,35 +128,6 @@ class ClaimTable:
         below = (part for note in [*self.legend, *more] for part in textwrap.wrap(note, width))
         return "\n".join([*lines, *below, ""])
 
-    def tex(self) -> str:
-        """Return the LaTeX form; it needs booktabs and graphicx."""
-        heads = ["", "Claim", "Published", *self.scales, "Deciding comparison [90 %]; seeds"]
-        of_scale = round(WIDTHS["scales"] / max(len(self.scales), 1), 2)
-        widths = [WIDTHS["claim"], WIDTHS["published"], *[of_scale] * len(self.scales), WIDTHS["effect"]]
-        begin = [
-            r"\scriptsize\setlength{\tabcolsep}{3pt}",
-            latex.FITTED,
-            rf"\begin{{tabular}}{{@{{}}r{'l' * len(widths)}@{{}}}}",
-            r"\toprule",
-            " & ".join(map(escape, heads)) + r" \\",
-            r"\midrule",
-        ]
-        rows = [self._tex_row(one, widths) for one in self.findings]
-        pages = [rows[at : at + A_FLOAT] for at in range(0, max(len(rows), 1), A_FLOAT)]
-        label = f"tab:{self.paper.key}-{NAME}"
-        lines = latex.floats(pages, begin, self.title, self.notes, label)
-        return "\n".join([f"% fedbench: {self.paper.key}/{NAME}, {self.stamp}", latex.NEEDS, *lines, ""])
-
-    def _tex_row(self, finding: Finding, widths: list[float]) -> str:
-        *texts, effect, seeds = map(escape, self.texts(finding))
-        for place, at in enumerate(finding.scales, 2):
-            if at.stand_in:
-                texts[place] = rf"\emph{{{texts[place]}}}"
-        texts.append(f"{effect}; {seeds}" if finding.main.ran else escape(ABSENT))
-        start = r"\parbox[t]{%scm}{\raggedright\strut %s\strut}"
-        cells = [start % pair for pair in zip(widths, texts, strict=True)]
-        return " & ".join([str(finding.number), *cells]) + r" \\[2pt]"
-
     def csv(self) -> str:
         """Return one row for each claim and scale, nothing rounded away."""
         rows = [_row(self.paper, finding, at) for finding in self.findings for at in finding.scales]
@@ -188,7 +154,7 @@ def claim_table(plan: Plan) -> ClaimTable:
 
 
 def save(table: ClaimTable) -> list[Path]:
-    """Write ``tables/<paper>/claims.{tex,csv,md,json}`` and return the paths, the ``.tex`` first."""
+    """Write ``tables/<paper>/claims.{csv,md,json}`` and return the paths."""
     return write_forms(TABLES / table.paper.key / NAME, table.forms())
 
 

@@ -30,29 +30,18 @@ def latex_table(grid: Grid, title: str, notes: Sequence[str], label: str, commen
         else:
             pages[-1] += [r"\addlinespace[3pt]", *block]
     size = r"\scriptsize" if grid.wide else r"\footnotesize"
-    begin = [size, *_head(grid)] if blocks else []
-    return "\n".join([*_comment(comment), NEEDS, *floats(pages or [[]], begin, title, notes, label), ""])
-
-
-def floats(
-    pages: Sequence[Sequence[str]], begin: Sequence[str], title: str, notes: Sequence[str], label: str
-) -> list[str]:
-    """Return the lines of a ``table`` environment for each page of rows, of one number, the notes below the last.
-
-    ``begin`` sets the type and opens the ``tabular``, its head included; it is empty where there are no rows.
-    """
-    lines = []
-    for number, rows in enumerate(pages):
+    begin, lines = [size, *_head(grid)] if blocks else [], []
+    for number, rows in enumerate(pages or [[]]):
         caption = [rf"\caption{{{escape(title)}}}", rf"\label{{{_reference(label)}}}"]
         lines += [
             r"\begin{table}[tbp]",
             r"\centering\setlength{\tabcolsep}{4pt}\setlength{\belowcaptionskip}{3pt}",
             *([r"\addtocounter{table}{-1}", r"\caption{(continued)}"] if number else caption),
             *([*begin, *rows, r"\bottomrule", r"\end{tabular}}"] if begin else []),
-            *(_notes(notes) if number == len(pages) - 1 else []),
+            *(_notes(notes) if number >= len(pages) - 1 else []),
             r"\end{table}",
         ]
-    return lines
+    return "\n".join([*_comment(comment), NEEDS, *lines, ""])
 
 
 def _comment(text: str) -> list[str]:

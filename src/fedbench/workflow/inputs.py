@@ -216,11 +216,11 @@ class Inputs:
         return sorted({*on_disk} - {*ours})
 
     def everything(self, forms: Sequence[str]) -> list[str]:
-        """List the tables, in each of ``forms``, and figures of the configured paper, at the top of their folders."""
+        """List tables in each of ``forms``, claims and figures of the configured paper, at the top of their folders."""
         spec = self.paper(self.config.paper)
-        tables = [*spec.tables, *["claims"] * bool(spec.claims)]
         return [
-            *(f"tables/{name}.{form}" for name in tables for form in forms),
+            *(f"tables/{name}.{form}" for name in spec.tables for form in forms),
+            *["tables/claims.md"] * bool(spec.claims),
             *(f"figures/{name}.pdf" for name in spec.figures),
         ]
 

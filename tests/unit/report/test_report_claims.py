@@ -7,7 +7,6 @@ import json
 import math
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -243,19 +242,6 @@ def test_all_forms_are_written_with_the_same_bytes(claimed: Project) -> None:
     assert provenance["verdicts"]["reduced"] == "supported" and len(provenance["cells"]["reduced"]) == 30
     said = tables.claim_table(Plan(REDUCED)).terminal()
     assert "it leads (6.2)" in said and "reduced: supported: won 6" in said and "demo: " not in said
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
-def test_the_latex_form_compiles_and_fits(claimed: Project, tmp_path: Path) -> None:
-    says = (f"claim {n} with some_more words & 100 % of them" for n in range(14))
-    claimed.change(claims=[CLAIMS[0] | {"says": sentence} for sentence in says])
-    finish(claimed, REDUCED, LEAD)
-    frame = r"\documentclass{article}\usepackage[margin=1in]{geometry}\usepackage{booktabs,graphicx}"
-    frame += r"\begin{document}%s\end{document}"
-    (tmp_path / "t.tex").write_text(frame % tables.claim_table(Plan(REDUCED)).tex())
-    run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
-    assert subprocess.run(run, cwd=tmp_path, capture_output=True).returncode == 0
-    assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
 
 
 def test_a_ratio_of_ends_needs_curves_as_a_difference_does(claimed: Project) -> None:

@@ -170,7 +170,7 @@ def test_options_that_a_table_tells_of_make_it_again_and_others_do_not() -> None
     [
         ("table", ["tables/toy/table1.csv", "tables/table1.tex"]),
         ("figure", ["figures/toy/figure1.svg", "figures/figure1.csv"]),
-        ("claims", ["tables/toy/claims.md", "tables/claims.tex"]),
+        ("claims", ["tables/toy/claims.md", "tables/claims.csv"]),
         ("page", ["report.html"]),
     ],
 )

@@ -91,7 +91,7 @@ def test_tables_figures_and_claims_need_the_cells_that_the_scale_runs() -> None:
     assert asked.of_table("toy", "table1") == asked.of_claims("toy") == results
     assert len(asked.of_figure("toy", "figure1")) == 2
     assert {*asked.of_page("toy")} == {str(cell.path) for cell in asked.cells("toy")}
-    tables = [f"tables/{name}.{form}" for name in ("table1", "claims") for form in ("tex", "pdf")]
+    tables = ["tables/table1.tex", "tables/table1.pdf", "tables/claims.md"]
     assert asked.everything(["tex", "pdf"]) == [*tables, "figures/figure1.pdf"]
     with pytest.raises(UserError, match=r"unknown table of toy .tabel1.\. Did you mean .table1."):
         asked.of_table("toy", "tabel1")
