@@ -29,20 +29,7 @@ def year(number: int) -> pd.DataFrame:
         {
             "Rndrng_NPI": [1_000_000_000 + k for k in range(n)],
             "Rndrng_Prvdr_Last_Org_Name": [f"Name {k}" for k in range(n)],
-            "Rndrng_Prvdr_State_Abrvtn": [
-                "AL",
-                "CA",
-                "WY",
-                "CA",
-                "PR",
-                "DC",
-                "WY",
-                "CA",
-                "AL",
-                "CA",
-                "WY",
-                "CA",
-            ],
+            "Rndrng_Prvdr_State_Abrvtn": [*STATES, "CA", "PR", "DC", "WY", "CA", "AL", "CA", "WY", "CA"],
             "Rndrng_Prvdr_Type": ["Cardiology", "Podiatry", "Cardiology"] * (n // 3),
             "Drug_Sprsn_Ind": ["*"] * n,
             "Tot_Benes": rng.integers(11, 4000, n).astype(str),
@@ -115,48 +102,40 @@ def test_a_type_that_training_does_not_know_is_none(small: Insurance, folder: Ca
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("table", "change", "message"),
     [
-        (lambda t: t.drop(columns="Rndrng_NPI"), r"D19_Prov.csv has no column rndrng_npi"),
-        (lambda t: t.drop(columns="Tot_Benes"), r"different columns \(tot_benes.*in the same edition"),
-        (lambda t: t.assign(Rndrng_NPI=123), r"'123' is not an NPI, which has 10 digits"),
-        (lambda t: t.assign(Tot_Benes="many"), r"column tot_benes holds 'many'"),
-        (lambda t: t.assign(Tot_Benes="-3"), r"column tot_benes holds .*-3"),
+        ("change", lambda t: t.drop(columns="Rndrng_NPI"), r"D19_Prov.csv has no column rndrng_npi"),
+        (
+            "change",
+            lambda t: t.drop(columns="Tot_Benes"),
+            r"different columns \(tot_benes.*in the same edition",
+        ),
+        ("change", lambda t: t.assign(Rndrng_NPI=123), r"'123' is not an NPI, which has 10 digits"),
+        ("change", lambda t: t.assign(Tot_Benes="many"), r"column tot_benes holds 'many'"),
+        ("change", lambda t: t.assign(Tot_Benes="-3"), r"column tot_benes holds .*-3"),
+        (
+            "leie",
+            lambda t: t.drop(columns="EXCLTYPE"),
+            "no column EXCLTYPE: it is not the list of exclusions",
+        ),
+        ("leie", lambda t: t.assign(NPI="12345"), "'12345' is not an NPI"),
     ],
 )
 def test_files_that_do_not_fit_are_named(
-    small: Insurance, folder: Callable[..., Path], change: Change, message: str
+    small: Insurance, folder: Callable[..., Path], table: str, change: Change, message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        small.prepare(folder(change=change))
+        small.prepare(folder(**{table: change}))
 
 
-@pytest.mark.parametrize(
-    ("leie", "message"),
-    [
-        (lambda t: t.drop(columns="EXCLTYPE"), "no column EXCLTYPE: it is not the list of exclusions"),
-        (lambda t: t.assign(NPI="0000000000"), "no provider of training years is on the list"),
-        (lambda t: t.assign(NPI="12345"), "'12345' is not an NPI"),
-    ],
-)
-def test_a_list_that_does_not_fit_is_named(
-    small: Insurance, folder: Callable[..., Path], leie: Change, message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
-        small.prepare(folder(leie=leie))
-
-
-def test_a_year_that_is_missing_or_there_twice_and_a_state_without_rows(
-    small: Insurance, folder: Callable[..., Path]
-) -> None:
-    root = folder()
-    with pytest.raises(UserError, match="no training row of TX; each state is a client"):
-        dataclasses.replace(small, states=(*STATES, "TX")).prepare(root)
-    copy = root / "MUP_PHY_R25_P05_V20_D20_Prov.csv"
-    copy.write_bytes((root / "MUP_PHY_R24_P05_V10_D20_Prov.csv").read_bytes())
-    with pytest.raises(UserError, match="two files of 2020"):
-        small.prepare(root)
-    for path in (copy, root / "MUP_PHY_R24_P05_V10_D20_Prov.csv"):
+def test_a_year_that_is_missing_or_there_twice(small: Insurance, folder: Callable[..., Path]) -> None:
+    year_2020 = folder() / "MUP_PHY_R24_P05_V10_D20_Prov.csv"
+    copy = year_2020.rename(year_2020.with_name("MUP_PHY_R25_P05_V20_D20_Prov.csv"))
+    small.prepare(copy.parent)
+    year_2020.write_bytes(copy.read_bytes())
+    with pytest.raises(UserError, match="has 2 files of 2020, not one"):
+        small.prepare(copy.parent)
+    for path in (copy, year_2020):
         path.unlink()
-    with pytest.raises(UserError, match=r"no file of 2020: .*D20_Prov.csv.*data.cms.gov"):
-        small.prepare(root)
+    with pytest.raises(UserError, match=r"has 0 files of 2020, .*D20_Prov.csv.*data.cms.gov"):
+        small.prepare(copy.parent)

@@ -75,7 +75,6 @@ class Insurance(Dataset):
                 )
         years = {year: table[table[STATE].isin(self.states)] for year, table in read.items()}
         train = pd.concat([years[year] for year in self.train_years])
-        self._check(train, years)
         both, test = pd.concat([train, years[self.validation_year]]), years[self.test_year]
         state, outside = pd.Index(self.states), sum(map(len, read.values())) - len(both) - len(test)
         notes = (
@@ -90,24 +89,12 @@ class Insurance(Dataset):
 
     def _file(self, folder: Path, year: int) -> Path:
         files = _files(folder, year)
-        if len(files) > 1:
-            raise UserError(f"{folder} has two files of {year}: {files[0].name} and {files[1].name}.")
-        if not files:
+        if len(files) != 1:
+            called = f"MUP_PHY_R24_P05_V10_D{year % 100}_Prov.csv"
             raise UserError(
-                f"{folder} has no file of {year}: CMS calls it like MUP_PHY_R24_P05_V10_D{year % 100}_Prov.csv."
-                f" {self.cure(folder)}"
+                f"{folder} has {len(files)} files of {year}, not one, called like {called}. {self.cure(folder)}"
             )
         return files[0]
-
-    def _check(self, train: pd.DataFrame, years: dict[int, pd.DataFrame]) -> None:
-        if empty := [name for name in self.states if name not in {*train[STATE]}]:
-            raise UserError(f"{self.name}: no training row of {', '.join(empty)}; each state is a client.")
-        later = {str(year): years[year] for year in (self.validation_year, self.test_year)}
-        for what, part in {"training years": train, **later}.items():
-            if not part["label"].any():
-                raise UserError(
-                    f"{self.name}: no provider of {what} is on the list of exclusions: is {LIST} whole?"
-                )
 
 
 def _files(folder: Path, year: int) -> list[Path]:
