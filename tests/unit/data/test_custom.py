@@ -8,28 +8,12 @@ import pytest
 from fedbench.data import datasets
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
-from fedbench.errors import UserError
 from fedbench.spec import DataSpec
 
 
 def load(name):
     prepare(name, "data")
     return load_prepared(name, "data")
-
-
-def test_an_npz_with_a_test_part(own_data):
-    x = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
-    arrays = {
-        "x": x,
-        "y": np.array([1, 0]),
-        "x_test": x[:1],
-        "y_test": np.array([1]),
-        "group": np.array([5, 6]),
-    }
-    read = load(own_data(**arrays))
-    assert read.x_train.shape == (2, 1, 3, 4) and read.x_train.dtype == np.uint8
-    np.testing.assert_array_equal(read.x_test[0, 0], x[0])
-    assert read.group_train.tolist() == [5, 6] and read.classes == ("0", "1")
 
 
 def test_an_npz_without_a_test_part_is_split_by_class(own_data):
@@ -73,15 +57,12 @@ def test_changing_the_data_prepares_again(own_data):
     assert len(load(own_data(x=x, y=y, extra="test_share: 0.5\n")).y_test) == 10
 
 
-def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own_data, tmp_path):
-    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    path = tmp_path / "config" / "datasets" / "melanoma64.yaml"
-    path.write_text("base: melanoma\ntitle: Melanoma 64\noptions: {shape: [3, 64, 64]}\n")
-    dataset = datasets.get("melanoma64")
-    assert dataset.shape == (3, 64, 64) and dataset.title == "Melanoma 64"
-    assert dataset.raw_dir(tmp_path) == datasets.get("melanoma").raw_dir(tmp_path)
-    assert dataset.definition() != datasets.get("melanoma").definition()
-    assert dataset.whole_groups
+def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own_folder, tmp_path):
+    text = "base: melanoma\ntitle: Melanoma 64\noptions: {shape: [3, 64, 64]}\n"
+    (own_folder / "melanoma64.yaml").write_text(text)
+    dataset, base = (datasets.get(name) for name in ("melanoma64", "melanoma"))
+    assert dataset.shape == (3, 64, 64) and dataset.title == "Melanoma 64" and dataset.whole_groups
+    assert dataset.raw_dir(tmp_path) == base.raw_dir(tmp_path) and dataset.definition() != base.definition()
     assert "melanoma64" in datasets.names()
 
 
@@ -90,30 +71,22 @@ CLASSES = np.arange(40) % 2
 
 
 @pytest.mark.parametrize(
-    "names",
-    [
-        {"x": "x", "y": "y", "x_test": "x_test", "y_test": "y_test"},
-        {"x": "x_train", "y": "y_train", "x_test": "x_test", "y_test": "y_test"},  # Keras
-        {
-            "x": "train_images",
-            "y": "train_labels",
-            "x_test": "test_images",
-            "y_test": "test_labels",
-        },  # MedMNIST
-    ],
+    ("train", "test"), [("{}", "{}_test"), ("{}_train", "{}_test"), ("train_{}", "test_{}")]
 )
-@pytest.mark.parametrize("column", [False, True])
-def test_pictures_with_channels_last_under_names_that_others_use(own_data, names, column):
-    arrays = {"x": PICTURES, "y": CLASSES, "x_test": PICTURES[:9], "y_test": CLASSES[:9]}
-    if column:  # MedMNIST's labels are [n, 1]; Keras' numbers may be int64
-        arrays = {name: a[:, None] if a.ndim == 1 else a.astype(np.int64) for name, a in arrays.items()}
-    read = load(own_data(**{names[name]: array for name, array in arrays.items()}))
+def test_pictures_with_channels_last_under_names_that_others_use(own_data, train, test):
+    """MedMNIST's labels are [n, 1]; Keras' numbers may be int64."""
+    x, y = ("images", "labels") if train == "train_{}" else ("x", "y")
+    arrays = {train.format(x): PICTURES.astype(np.int64), train.format(y): CLASSES[:, None]}
+    arrays |= {test.format(x): PICTURES[:9], test.format(y): CLASSES[:9]}
+    read = load(own_data(**arrays, **({"group": CLASSES + 5} if train == "{}" else {})))
     assert read.x_train.dtype == np.uint8 and read.x_train.shape == (40, 3, 5, 6)
     np.testing.assert_array_equal(read.x_train[7, 2], PICTURES[7, :, :, 2])
-    assert read.y_train.tolist() == CLASSES.tolist() and len(read.x_test) == 9
+    assert read.y_train.tolist() == CLASSES.tolist() and len(read.x_test) == 9 and read.classes == ("0", "1")
+    assert train != "{}" or read.group_train.tolist() == (CLASSES + 5).tolist()
 
 
 def test_a_layout_that_is_said_decides(own_data):
+    assert load(own_data(x=PICTURES[..., 0], y=CLASSES)).x_train.shape[1:] == (1, 5, 6)
     square = PICTURES[:, :, :3, :]  # [40, 5, 3, 3]: the last axis is channels, unless it is said otherwise
     assert load(own_data(x=square, y=CLASSES)).x_train.shape[1:] == (3, 5, 3)
     assert load(own_data(x=square, y=CLASSES, extra="layout: NCHW\n")).x_train.shape[1:] == (5, 3, 3)
@@ -121,27 +94,10 @@ def test_a_layout_that_is_said_decides(own_data):
 
 def test_a_validation_part_of_the_file_is_the_official_one(own_data):
     arrays = {f"{part}_images": PICTURES[:n] for part, n in (("train", 40), ("val", 10), ("test", 6))}
-    arrays |= {f"{part}_labels": CLASSES[:n, None] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    arrays |= {name.replace("images", "labels"): CLASSES[: len(x)] for name, x in arrays.items()}
     read = load(own_data(**arrays))
     assert len(read.x_train) == 50 and len(read.x_test) == 6
     assert read.held_train.tolist() == [False] * 40 + [True] * 10
-
-
-def test_a_format_that_is_said_is_held_against_the_file(own_data):
-    six = {f"{part}_images": PICTURES[:n] for part, n in (("train", 40), ("val", 10), ("test", 6))}
-    six |= {f"{part}_labels": CLASSES[:n, None] for part, n in (("train", 40), ("val", 10), ("test", 6))}
-    plain = datasets.get(own_data(**six))
-    before = plain.content()
-    name = own_data(**six, extra="format: medmnist\n")
-    assert len(load(name).x_train) == 50
-    assert datasets.get(name).content() == before, "keys are as without it"
-    for wrong in ("keras", "plain"):
-        with pytest.raises(UserError, match=f"unknown array of format {wrong} in .*npz '(train|val|test)_"):
-            load(own_data(**six, extra=f"format: {wrong}\n"))
-    del six["val_labels"]
-    with pytest.raises(UserError, match="has no array 'val_labels'"):
-        load(own_data(**six, extra="format: medmnist\n"))
-    assert len(load(own_data(x=PICTURES, y=CLASSES, extra="format: plain\n")).y_test) == 8
 
 
 def test_the_record_names_the_file_and_the_status_follows_it(own_data, tmp_path):

@@ -42,7 +42,6 @@ INFINITE = np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
         ("file: x.csv\nlabel: a\nsize: [6, 4]", "size goes with images"),
         ("file: x.csv\nlabel: a\nimages: here\ndrop: b", "the inputs are the pictures"),
         ("file: x.csv\nlabel: a\nsite: b\ngroup: b", "b is named twice"),
-        ("file: x.csv\nlabel: a\ndrop: x\nfeatures: [y]", "not both"),
     ],
 )
 def test_a_mistake_in_the_yaml(own_data: Callable[..., str], text: str, message: str) -> None:

@@ -75,13 +75,8 @@ def test_sixteen_bits_dicom_and_a_turned_photograph() -> None:
     deep = np.repeat(np.array([[1000], [3000]], np.uint16), 3, 0).repeat(4, 1)
     Image.fromarray(deep).save("scans/ward1/1.png")
     Path("scans/ward2/2.dcm").write_bytes(dicom(deep))
-    text = (
-        Path("scans.csv")
-        .read_text()
-        .replace("ward0/0.png", "ward0/0.jpg")
-        .replace("ward2/2.png", "ward2/2.dcm")
-    )
-    Path("scans.csv").write_text(text)
+    table = Path("scans.csv")
+    table.write_text(table.read_text().replace("0/0.png", "0/0.jpg").replace("2/2.png", "2/2.dcm"))
     read = load()
     result = [x[0].astype(int) for part in (read.x_train, read.x_test) for x in part]
     halves = [x for x in result if np.ptp(x) > 200]
@@ -90,25 +85,20 @@ def test_sixteen_bits_dicom_and_a_turned_photograph() -> None:
     assert max(int(x[0].mean()) for x in halves) > 250  # turned: the upper half is white
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda p: p.write_bytes(p.read_bytes()[:40]), r"ward1/7\.png is not a readable picture"),
-        (
-            lambda p: p.unlink(),
-            r"scans lacks 1 of the 39 pictures that scans\.csv lists, such as 'ward1/7\.png'",
-        ),
-    ],
-)
-def test_a_bad_picture_is_named(change, message) -> None:  # type: ignore[no-untyped-def]
-    change(Path("scans/ward1/7.png"))
-    with pytest.raises(UserError, match=message):
+def test_a_broken_picture_is_named() -> None:
+    place = Path("scans/ward1/7.png")
+    place.write_bytes(place.read_bytes()[:40])
+    with pytest.raises(UserError, match=r"ward1/7\.png is not a readable picture"):
         load()
 
 
 def test_a_changed_picture_changes_the_key_and_another_time_does_not() -> None:
+    """It is seen in a linked folder, too; a link that leads back is not followed."""
+    Path("scans/ward0").rename("elsewhere")
+    Path("scans/ward0").symlink_to(Path("elsewhere").resolve())
+    Path("scans/ward1/back").symlink_to(Path("scans").resolve())
     load()
-    before, path = datasets.get("scans").content(), Path("scans/ward0/0.png")
+    before, path = datasets.get("scans").content(), Path("elsewhere/0.png")
     os.utime(path, (1, 1))
     assert datasets.get("scans").content() == before
     Image.new("L", (9, 7), 1).save(path)
@@ -116,18 +106,8 @@ def test_a_changed_picture_changes_the_key_and_another_time_does_not() -> None:
     assert 1 in level(load())
 
 
-def test_a_changed_picture_in_a_linked_folder_is_seen_and_a_link_that_leads_back_is_not_followed() -> None:
-    Path("scans/ward0").rename("elsewhere")
-    Path("scans/ward0").symlink_to(Path("elsewhere").resolve())
-    Path("scans/ward1/back").symlink_to(Path("scans").resolve())
-    load()
-    before = datasets.get("scans").content()
-    Image.new("L", (9, 7), 1).save("elsewhere/0.png")
-    assert datasets.get("scans").content() != before
-
-
-@pytest.mark.parametrize("place", ["../other.png", "ward0/../../other.png", "{here}/other.png"])
-def test_a_picture_outside_of_the_folder_is_refused(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("place", ["ward1/gone.png", "ward0/../../other.png", "{here}/other.png"])
+def test_a_picture_that_is_not_in_the_folder_is_refused(tmp_path: Path, place: str) -> None:
     Path("scans/ward1/7.png").rename("other.png")
     place = place.format(here=tmp_path)
     Path("scans.csv").write_text(Path("scans.csv").read_text().replace("ward1/7.png", place))

@@ -13,56 +13,47 @@ from fedbench.data.files import read_npz
 from fedbench.errors import UserError, unknown
 
 _PARTS = ("train", "val", "test")
-FORMATS = {
-    "plain": {"x": "x_train", "y": "y_train", "group": "group_train", "site": "site_train"}
-    | {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("val", "test")}
-    | {"group_test": "group_test", "site_test": "site_test"},
-    "keras": {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in _PARTS}
-    | {f"{name}_{part}": f"{name}_{part}" for name in ("group", "site") for part in ("train", "test")},
-    "medmnist": {f"{part}_images": f"x_{part}" for part in _PARTS}
-    | {f"{part}_labels": f"y_{part}" for part in _PARTS},
+_FIELDS = [f"{kind}_{part}" for kind in "xy" for part in _PARTS]
+_FIELDS += [f"{kind}_{part}" for kind in ("group", "site") for part in ("train", "test")]
+ALIASES = {name: name for name in _FIELDS}
+ALIASES |= {name.removesuffix("_train"): name for name in _FIELDS}
+ALIASES |= {f"{part}_images": f"x_{part}" for part in _PARTS} | {
+    f"{part}_labels": f"y_{part}" for part in _PARTS
 }
-"""What the arrays of an ``.npz`` are called, by format, and what they are called here."""
-ALIASES = {name: ours for names in FORMATS.values() for name, ours in names.items()}
-"""Names of arrays in an ``.npz`` of any format."""
+"""Names of arrays in an ``.npz`` (ours, Keras' and MedMNIST's), and what they are called here."""
 _AGAIN = "Write it again with numpy.savez, text as str and not as object."
 CHANNELS = (1, 3, 4)
 """Numbers of channels that a picture has: grey, colour, colour with transparency."""
 
 
-def npz_parts(
-    file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | None = None, inputs: bool = True
-) -> dict[str, Any]:
+def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, inputs: bool = True) -> dict[str, Any]:
     """Return the fields of :class:`~fedbench.data.dataset.Arrays` that an ``.npz`` has; it may lack a test part.
 
     Args:
         file: the archive.
         layout: where the channels of images are, None where the shape says it.
-        form: a name of :data:`FORMATS`, whose arrays it has to hold; None: any.
         inputs: whether inputs are read, which may be large.
 
     Raises:
         UserError: it is damaged, lacks an array, or has one that is no input, label or group.
     """
-    names = FORMATS[form] if form else ALIASES
     known = None if inputs else [name for name, ours in ALIASES.items() if not ours.startswith("x")]
     by_name: dict[str, np.ndarray] = {}
     for name, array in read_npz(file, _AGAIN, known, delete="").items():
-        if name not in names:
-            raise unknown(f"array of format {form} in {file}" if form else f"array in {file}", name, names)
-        if names[name] in by_name:
-            raise UserError(f"{file}: {name!r} and another array are both {names[name]}; keep one.")
-        by_name[names[name]] = array
-    needed = {*names.values()} if form == "medmnist" else {"x_train", "y_train"}
+        if name not in ALIASES:
+            raise unknown(f"array in {file}", name, ALIASES)
+        if ALIASES[name] in by_name:
+            raise UserError(f"{file}: {name!r} and another array are both {ALIASES[name]}; keep one.")
+        by_name[ALIASES[name]] = array
+    needed = {"x_train", "y_train"}
     for name in by_name:
         kind, _, part = name.partition("_")
         needed |= {f"{kind}_train", f"x_{part}", f"y_{part}"}
         if kind == "site" and "y_test" in by_name:
             needed.add("site_test")
-    called = {ours: name for name, ours in (FORMATS[form or "plain"]).items()}
     lacking = [name for name in needed - {*by_name} if inputs or not name.startswith("x")]
     if lacking:
-        told = ", ".join(sorted(repr(called.get(name, name)) for name in lacking))
+        told = ", ".join(sorted(repr(name.removesuffix("_train")) for name in lacking))
         raise UserError(f"{file} has no array {told}, which belongs to the others.")
     return _parts(file, layout, by_name)
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from fedbench.data.custom.class_labels import folded, twins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,33 +50,6 @@ def identifiers(features: pd.DataFrame) -> Iterator[str]:
                 f"the feature {column!r} looks like an identifier ({why}): write `drop: [{column}]`, or "
                 f"`group: {column}` for patients"
             )
-
-
-def alike(columns: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Say which columns of words, by name, have two that a reader takes for one."""
-    for column, words in columns.items():
-        if pair := twins(words, folded):
-            yield f"{column!r} has {pair[0]!r} and {pair[1]!r}, which differ in writing alone: write them alike"
-
-
-def rounded(features: np.ndarray, x: np.ndarray, names: Sequence[str], cure: str) -> Iterator[str]:
-    """Say which features ``[n, F]`` have at most half of their different values left in single precision.
-
-    Args:
-        features: as they were read, of any type; pictures ``[n, C, H, W]`` have nothing to say.
-        x: as they will be stored, but for the precision.
-        names: of the first features; empty where they have none.
-        cure: what to take instead.
-    """
-    if features.ndim != 2:
-        return
-    with np.errstate(over="ignore"):  # said when they are stored
-        stored = x.astype(np.float32)
-    for place in np.flatnonzero((stored != features).any(0)).tolist():
-        before, after = (len(np.unique(part[:, place])) for part in (features, stored))
-        if 2 * after <= before:
-            name = repr(names[place]) if place < len(names) else place
-            yield f"the feature {name} has {before} different values, and {after} in single precision: take {cure}"
 
 
 def _mark(row: np.ndarray) -> bytes:

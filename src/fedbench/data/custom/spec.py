@@ -16,7 +16,7 @@ PICTURES = "images, the folder of the pictures that a table lists"
 GOES_WITH = {
     "base": ("options",),
     "file": ("positive", "classes", "whole_groups", "test_share", "standardize"),
-    ARCHIVE: ("format", "layout"),
+    ARCHIVE: ("layout",),
     TABLE: ("label", "group", "site", "features", "drop", "missing", "images"),
     PICTURES: ("path", "size", "grey"),
 }
@@ -70,9 +70,6 @@ class OwnSpec(Spec):
     whole_groups: bool = False
     """Whether all samples of a group stay in one of the training, validation and test parts, as is right for patients.
     If false, samples are drawn whatever their group, so that each part has samples of every hospital."""
-    format: Literal["plain", "keras", "medmnist"] | None = None
-    """The naming scheme of the arrays of an `.npz`, which is then checked. Default: any of the three, array by
-    array."""
     layout: Literal["NCHW", "NHWC"] | None = None
     """The place of the channels (1, 3 or 4) of images, if the shape does not show it."""
     test_share: float = Field(0.2, gt=0, lt=1)
@@ -110,8 +107,6 @@ class OwnSpec(Spec):
             raise ValueError(
                 "of a folder of pictures the inputs are the pictures: leave out features, drop and median"
             )
-        if self.features is not None and self.drop:
-            raise ValueError("give features, the columns to take, or drop, those to leave out; not both")
         named = [*self.columns, *self.drop, *(self.features or ())]
         if twice := [name for name in named if named.count(name) > 1]:
             raise ValueError(

@@ -128,7 +128,7 @@ class OwnDataset(Dataset):
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
-        facts = self.spec.model_dump(exclude={"file", "format", "title", "licence", "source", "images"})
+        facts = self.spec.model_dump(exclude={"file", "title", "licence", "source", "images"})
         return f"{facts} {self._data()}"
 
     def _data(self) -> str:
@@ -177,17 +177,15 @@ class OwnDataset(Dataset):
         self, train: Any, test: Any, notes: list[str], remarks: list[str]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the inputs of both parts as numbers; add notes and remarks on how they became that."""
-        spec, names = self.spec, list[str]()
+        spec = self.spec
         if self._images is not None:
             pictures, form = Pictures(self._images, depth=0), Form(spec.size, spec.grey, upright=True)
             pictures.check([*train.tolist(), *test.tolist()], self._file)
             train, test = (pictures.load(part.tolist(), form) for part in (train, test))
-        before = train
         if spec.is_table and spec.images is None:
             from fedbench.data.custom.encoding import Encoding
 
             encoding = Encoding.learned(train, spec.standardize)
-            names, before = [*encoding.medians], encoding.plain(train)
             notes += encoding.notes(train, test)
             remarks += leaks.identifiers(train)
             train, test = encoding.of(train), encoding.of(test)
@@ -197,8 +195,6 @@ class OwnDataset(Dataset):
             train, test = standardized(train, test)
         if spec.standardize:
             notes.append("features standardized by the training part")
-        cure = "its logarithm, or its rank" if spec.standardize else "`standardize: true`"
-        remarks += leaks.rounded(before, train, names, cure)
         return train, test
 
     def parts(self, inputs: bool = True) -> dict[str, Any]:
@@ -210,7 +206,7 @@ class OwnDataset(Dataset):
         if spec.is_table:
             parts = self._columns(inputs)
         else:
-            parts = {"notes": (), "remarks": (), **npz_parts(self._file, spec.layout, spec.format, inputs)}
+            parts = {"notes": (), "remarks": (), **npz_parts(self._file, spec.layout, inputs)}
         labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
         classes, remarks = class_labels.numbered(self._file, labels, spec.classes, spec.positive)
         rows = {name.replace("y", "row"): np.arange(len(y)) for name, y in labels.items()}
@@ -223,20 +219,15 @@ class OwnDataset(Dataset):
 
         spec, images, table = self.spec, self._images, self._table()
         assert spec.label is not None
-        words = {
-            str(name): cells.dropna()
-            for name, cells in table.features.select_dtypes(exclude=["number", "bool"]).items()
-        }
-        parts: dict[str, Any] = {"row_train": table.rows, "notes": table.notes}
+        parts: dict[str, Any] = {"row_train": table.rows, "notes": table.notes, "remarks": ()}
         parts["y_train"] = tables.as_labels(table.named[spec.label])
         if inputs:
             parts["x_train"] = table.features if images is None else table.named[spec.path]
         if spec.group is not None:
-            words[spec.group] = table.named[spec.group].tolist()
             parts["group_train"] = table.numbered(spec.group)
         if spec.site is not None:
             parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
-        return parts | {"remarks": tuple(leaks.alike(words))}
+        return parts
 
     def _table(self) -> Table:
         spec = self.spec

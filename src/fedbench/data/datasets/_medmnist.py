@@ -76,8 +76,8 @@ class MedSet(Dataset):
 
     def cure(self, folder: Path) -> str:
         """Say also what to do with a copy that is of another edition."""
-        keys = "file: COPY.npz and format: medmnist in config/datasets/NAME.yaml"
-        return f"{super().cure(folder)} A copy with another checksum is another edition: describe it with {keys}."
+        described = "describe it with file: COPY.npz in config/datasets/NAME.yaml"
+        return f"{super().cure(folder)} A copy with another checksum is another edition: {described}."
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the parts: images ``[n, C, size, size]`` uint8."""
