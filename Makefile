@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report docs numbers picture gallery test test-fast paper-scale gpu test-cluster bare-debian chaos fuzz error-rates lint format lock clean
+.PHONY: help setup table1 tables report docs numbers picture gallery test test-fast paper-scale gpu test-cluster bare-debian chaos error-rates lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,9 +62,6 @@ bare-debian:  ## as root, where debootstrap is installed: the README's quick sta
 
 chaos: $(INSTALLED)  ## kill a workflow 20 times at random moments; the table must be that of an undisturbed one
 	FEDBENCH_KILLS=20 $(BIN)/python -m pytest tests/faults/test_chaos.py
-
-fuzz: $(INSTALLED)  ## damage and odd input of every kind, thousands of cases: a right result or one line, never another number
-	FEDBENCH_FUZZ=1 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_fuzz.py
 
 error-rates: $(INSTALLED)  ## how often verdicts are wrong, simulated with 100,000 draws a case
 	FEDBENCH_DRAWS=100000 $(BIN)/python -m pytest -s tests/unit/results -k rates

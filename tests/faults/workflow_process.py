@@ -46,6 +46,7 @@ class WorkflowProcess:
     @classmethod
     def held(cls, project: Project, *arguments: str) -> WorkflowProcess:
         """Start one whose trainings wait, with a checkpoint each, while there is a file ``held``."""
+        forks.stand_ins()  # whose server must not wait
         (project.root / "held").touch()
         (project.root / "sitecustomize.py").write_text(HOLD)
         with pytest.MonkeyPatch.context() as environment:
