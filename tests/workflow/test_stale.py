@@ -137,7 +137,6 @@ UNSEEN: dict[str, tuple[Change, set[str]]] = {
         removed("data/prepared/digits.json"), {"prepare", "partition", "train", "table"},
     ),
     "an emptied request": (emptied(REQUEST), {"table"}),
-    "an emptied table": (emptied(f"{TABLE}.tex"), {"table"}),
     "a table edited by hand": (replaced(f"{TABLE}.md", "Test AUC", "My AUC"), set()),
     "shorter training": (
         replaced("config/scales/tiny.yaml", "iterations: 12", "iterations: 6"), {"train", "table"},

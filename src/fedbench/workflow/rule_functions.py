@@ -16,8 +16,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from fedbench.data import datasets, prepared
 from fedbench.errors import UserError, explain
-from fedbench.outputs import FIGURES, TABLES
-from fedbench.safe_yaml import parse_yaml
 from fedbench.spec import RunSpec
 from fedbench.store import cell_files, code
 from fedbench.study import configuration
@@ -74,7 +72,6 @@ class RuleFunctions:
     def __init__(self, workflow: Any, given: Mapping[str, Any]) -> None:
         """Read the configuration; ``workflow`` is Snakemake's, ``given`` what ``--config`` gives."""
         self._workflow = workflow
-        _check_numbers(given, workflow.config_settings.config_args or ())
         self.config = config = configuration.load_config(overrides=given)
         configuration.check_mirror(config)
         self.inputs = Inputs(config)
@@ -214,7 +211,7 @@ class RuleFunctions:
         asked = self.asked(target[0] if target[1:] else EVERY)
         asked["config"] |= given
         asked["others"] = requests.digests(others)
-        return self._requests.ask(target, asked, anew=_emptied(*target))
+        return self._requests.ask(target, asked)
 
     def asked(self, paper: str) -> dict[str, Any]:
         """Return what tables and figures of a paper, or of all, are made of besides results."""
@@ -240,27 +237,6 @@ class RuleFunctions:
             from fedbench.train import preflight  # not above: PyTorch takes seconds
 
             preflight.check(cells)
-
-
-def _check_numbers(given: Mapping[str, Any], options: Sequence[str]) -> None:
-    """Refuse ``seeds=1_000``, which Snakemake hands on as 1000, as YAML files and ``--set`` refuse it."""
-    for key, _, text in (option.partition("=") for option in options):
-        try:
-            if isinstance(given.get(key), int | float):
-                parse_yaml(text)
-        except ValueError as error:
-            raise UserError(f"--config {key}: {error}") from None
-
-
-def _emptied(*target: str) -> bool:
-    """Say whether nothing is left in an output of a target; Snakemake looks at times alone."""
-    copies = [target, target[1:]]  # those of the configured paper lie at the top too
-    stems = (
-        [folder.joinpath(*part) for folder in (TABLES, FIGURES) for part in copies]
-        if target[1:]
-        else [Path(*target)]
-    )
-    return any(not path.stat().st_size for stem in stems for path in stem.parent.glob(f"{stem.name}.*"))
 
 
 def _paper(wildcards: Any) -> list[str]:

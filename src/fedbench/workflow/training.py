@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,6 @@ from fedbench.train import progress
 from fedbench.workflow import failures
 from fedbench.workflow.rule_functions import RuleFunctions, or_exit
 
-GROWTH = 1.25
-"""How much longer than at the line before the work has to have taken: a night gives some thirty lines, not hundreds."""
-
 
 class Training:
     """The jobs of a call, whose cells ``call`` knows; ``workflow`` is Snakemake's."""
@@ -27,9 +25,9 @@ class Training:
     def __init__(self, workflow: Any, call: RuleFunctions) -> None:
         self._workflow, self._call = workflow, call
         self._logs_before: dict[str, files.Mark | None] = {}
-        self._marks: list[tuple[float, float]] = []
-        """When this call began and when it first got further, and how much was done: before, processes start."""
-        self._end: Callable[[], None] = lambda: None
+        self._began, self._before = time.monotonic(), 0.0
+        """When this call began to train, and how many cells were done."""
+        self._told, self._over = "", threading.Event()
 
     def begin(self) -> None:
         """Check what is to be trained, and the disk, before any job; note which logs are old; tell how it stands."""
@@ -47,8 +45,13 @@ class Training:
                 from fedbench.engine import compiled  # not above: PyTorch takes seconds
 
                 or_exit(compiled.check_compiler, config.compile, config.device)
-        self.state()  # what was done before is no part of the pace
-        self._end = follow(self.state)
+            threading.Thread(target=self._follow, daemon=True).start()
+
+    def _follow(self) -> None:
+        """Tell how the training stands whenever that has changed."""
+        while not self._over.wait(progress.LOG_SECONDS):
+            with contextlib.suppress(RuntimeError):  # the scheduler changed its lists meanwhile
+                self.tell()
 
     def _tell_untuned(self, trained: Iterable[Cell]) -> None:
         """Say in a line for each paper which of its cells are not tuned, before a night of training."""
@@ -57,34 +60,34 @@ class Training:
             by_paper.setdefault(cell.paper, []).append(cell)
         for paper, cells in by_paper.items():
             if line := or_exit(self._call.inputs.plan(paper).untuned_warning, cells):
-                tell([line])
+                say(line)
 
-    def state(self) -> list[str]:
+    def tell(self) -> None:
         """Say in one line how many cells are trained, in training, failed and left, and how long that takes.
 
-        Where each of those in training is, `fedbench list` says from another terminal.
+        Nothing is said where none is trained, or what was said last. Where each of those in training is, `fedbench
+        list` says from another terminal.
         """
         dag, scheduler = self._workflow.dag, self._workflow.scheduler
         trained = [job for job in dag.jobs if job.rule.name == "train"]
-        if not trained:
-            return []
         at_work = {*_single(scheduler.running)}
         running = sum(job in at_work for job in trained)
-        done = sum(not dag.needrun(job) or dag.finished(job) for job in trained)
         failed = sum(job in scheduler.failed for job in trained)
         waiting = [job for job in trained if dag.needrun(job) and not dag.finished(job)]
-        part = done + sum(progress.share_done(self._call.cell(job.wildcards), Store()) for job in waiting)
-        if not self._marks or (part > self._marks[0][1] and len(self._marks) == 1):
-            self._marks.append((time.monotonic(), part))
-        began, before = self._marks[-1]
-        left, seconds = len(trained) - failed - part, time.monotonic() - began
+        done = len(trained) - len(waiting)
         counts = progress.counts(len(trained), done, running, failed)
-        return [counts + progress.time_left(before, part, left, seconds)]
+        if trained and counts != self._told:
+            part = done + sum(progress.share_done(self._call.cell(job.wildcards), Store()) for job in waiting)
+            if not self._told:  # what was done before is no part of the pace
+                self._began, self._before = time.monotonic(), part
+            left, seconds = len(trained) - failed - part, time.monotonic() - self._began
+            say(counts + progress.time_left(self._before, part, left, seconds))
+            self._told = counts
 
     def tell_the_end(self) -> None:
         """Say in a last line how the training stands."""
-        self._end()
-        tell(self.state())
+        self._over.set()
+        self.tell()
 
     def explain_failures(self) -> None:
         """Say which jobs did not finish, why, and how to run one alone; build what they feed from what there is."""
@@ -114,33 +117,6 @@ def check_disks(paths: Iterable[Path]) -> None:
         files.check_room(folder)
 
 
-def tell(lines: list[str]) -> None:
-    """Print lines at once, in a terminal and in a log alike."""
-    for line in lines:
-        print(line, file=sys.stderr, flush=True)
-
-
-def follow(state: Callable[[], list[str]], seconds: float = progress.LOG_SECONDS) -> Callable[[], None]:
-    """Tell what ``state`` returns when that has changed, every ``seconds`` at first, then less and less often.
-
-    Returns:
-        What ends it.
-    """
-    over, began = threading.Event(), time.monotonic()
-
-    def loop() -> None:
-        before, told_at = list[str](), 0.0
-        while not over.wait(seconds):
-            passed = time.monotonic() - began
-            if passed < told_at * GROWTH:
-                continue
-            try:
-                now = state()
-            except RuntimeError:  # the scheduler changed its lists meanwhile
-                continue
-            if now != before:
-                tell(now)
-                before, told_at = now, passed
-
-    threading.Thread(target=loop, daemon=True).start()
-    return over.set
+def say(line: str) -> None:
+    """Print a line at once, in a terminal and in a log alike."""
+    print(line, file=sys.stderr, flush=True)

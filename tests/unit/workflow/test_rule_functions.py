@@ -94,15 +94,6 @@ def test_a_mistake_ends_the_program_with_one_line() -> None:
     assert or_exit(max, 1, 2) == 2
 
 
-def test_numbers_that_python_reads_and_yaml_does_not_are_refused_as_in_a_file() -> None:
-    for given, value in (("seeds=1_000", 1000), ("seeds=010", 10), ("tolerance=0_1.5", 1.5)):
-        snakemake = workflow()
-        snakemake.config_settings.config_args = [given, "scale=demo"]
-        says = given.replace("=", ": line 1: ")
-        with pytest.raises(SystemExit, match=f"^error: --config {says} is no number in YAML 1.2"):
-            call_of(snakemake, **{given.partition("=")[0]: value})
-
-
 def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
     Path("raw files").mkdir()
     call = call_of(seeds="3,4", tolerance=0.02, scale="paper", mirror="raw files")
@@ -163,33 +154,6 @@ def test_options_that_a_table_tells_of_make_it_again_and_others_do_not() -> None
         if request(**{key: value}) != before:
             changed.add(key)
     assert changed == {*shown}
-
-
-@pytest.mark.parametrize(
-    ("kind", "outputs"),
-    [
-        ("table", ["tables/toy/table1.csv", "tables/table1.tex"]),
-        ("figure", ["figures/toy/figure1.svg", "figures/figure1.csv"]),
-        ("claims", ["tables/toy/claims.md", "tables/claims.csv"]),
-        ("page", ["report.html"]),
-    ],
-)
-def test_an_output_that_was_emptied_is_asked_for_anew(kind: str, outputs: list[str]) -> None:
-    def asked() -> str:
-        ask = getattr(call_of(), f"{kind}_request")
-        path = ask(SimpleNamespace(paper="toy", table="table1", figure="figure1"))
-        return str(json.loads(Path(path).read_text())["asked"])
-
-    for output in map(Path, outputs):
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text("made")
-        output.with_suffix(".json").write_text("made too")
-    for output in map(Path, outputs):
-        before = asked()
-        assert asked() == before
-        output.write_text("")
-        assert asked() > before, output
-        output.write_text("made")
 
 
 def test_the_command_of_a_request_has_the_configuration_of_its_call() -> None:
@@ -282,34 +246,27 @@ def test_what_is_trained_is_checked_before_and_explained_by_its_own_log(
     assert f"not finished: {job.output[0]}\n    of this call, and failed" in capsys.readouterr().err
 
 
-def test_the_time_left_is_at_the_pace_since_the_first_progress_of_this_call(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_line_tells_how_the_training_stands_when_that_has_changed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    jobs, now = [Job(cell) for cell in cells()], [0.0]
-    done = [jobs[0]]
+    """Cells of a group count apart, and the pace is that since the first line."""
+    jobs, now, done = [Job(cell) for cell in cells()], [50.0], list[Job]()
     snakemake = workflow(jobs, done)
-    snakemake.dag.needrun = lambda job: job is not jobs[1]  # its result is there
-    monkeypatch.setattr(preflight, "check", lambda cells: None)
+    snakemake.dag.needrun = lambda job: job is not jobs[0]  # its result is there
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     training = Training(snakemake, call_of(snakemake))
-    training.begin()
-    now[0] = 100.0  # most of it processes that start
-    done += jobs[2:3]
-    assert training.state() == ["cells: 3 of 6 done, 3 left"]
-    done += jobs[3:4]
-    snakemake.scheduler.failed, now[0] = {jobs[4]}, 110.0
-    assert training.state() == ["cells: 4 of 6 done, 1 failed, 1 left, about 10 s left"]
-    training.tell_the_end()
 
+    def told() -> str:
+        training.tell()
+        return capsys.readouterr().err
 
-def test_the_state_counts_cells_and_those_of_a_group_apart() -> None:
-    jobs = [Job(cell) for cell in cells()]
-    snakemake = workflow(jobs, done=jobs[:2])
-    training = Training(snakemake, call_of(snakemake))
-    snakemake.scheduler.running = [Group(jobs[2:4]), jobs[4]]
-    snakemake.scheduler.failed = {jobs[5]}
-    assert training.state() == ["cells: 2 of 6 done, 3 running, 1 failed"]
-    assert Training(workflow(), call_of()).state() == [], "nothing is said where nothing is trained"
+    snakemake.scheduler.running = [Group(jobs[1:3]), jobs[3]]
+    assert told() == "cells: 1 of 6 done, 3 running, 2 left\n" and told() == ""
+    done += jobs[1:3]
+    now[0], snakemake.scheduler.running, snakemake.scheduler.failed = 70.0, [jobs[3]], {jobs[4]}
+    assert told() == "cells: 3 of 6 done, 1 running, 1 failed, 1 left, about 20 s left\n"
+    Training(workflow(), call_of()).tell()
+    assert capsys.readouterr().err == "", "nothing is said where nothing is trained"
 
 
 @pytest.mark.parametrize("damage", [None, "", "{", "[]", '{"asked": "now", "config": 2}'])

@@ -1,17 +1,15 @@
-"""What is said when jobs failed, what is built all the same, and what is told meanwhile."""
+"""What is said when jobs failed, what is built all the same."""
 
 from __future__ import annotations
 
-import queue
 from pathlib import Path
 
 import pytest
 
 from fedbench import files
 from fedbench.files import mark
-from fedbench.workflow import training
 from fedbench.workflow.failures import Job, build_from_what_is_there, explain
-from fedbench.workflow.training import check_disks, follow
+from fedbench.workflow.training import check_disks
 
 
 @pytest.fixture(autouse=True)
@@ -52,22 +50,6 @@ def test_what_shows_results_is_built_from_those_there_are_tables_before_the_page
     said = capsys.readouterr().err
     assert "there: table.json" in said and "there: page.json" in said
     assert "broken.json" not in said, "what cannot be built is not called built"
-
-
-def test_following_tells_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: queue.Queue[list[str]] = queue.Queue()
-    states = iter([["one"], ["one"], RuntimeError("changed meanwhile"), ["two"], ["two"]])
-
-    def state() -> list[str]:
-        now = next(states, ["end"])
-        if isinstance(now, RuntimeError):
-            raise now
-        return now
-
-    monkeypatch.setattr(training, "tell", told.put)
-    end = follow(state, seconds=0.001)
-    assert [told.get(timeout=30) for _ in range(3)] == [["one"], ["two"], ["end"]]
-    end()
 
 
 def test_folders_that_are_not_there_yet_are_checked_where_they_will_be(
