@@ -116,6 +116,11 @@ class TuneSpec(Spec):
         changes["train"] = {**self.train, **differing.train}
         return self.model_copy(update={**changes, "per_dataset": {}})
 
+    @property
+    def short_metric(self) -> str:
+        """The metric of the short runs."""
+        return (self.stable and self.stable.metric) or self.metric
+
     def stables(self) -> list[StableSpec]:
         """List the short runs of all datasets."""
         stables = [self.stable, *(differing.stable for differing in self.per_dataset.values())]

@@ -16,7 +16,6 @@ PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 WINDOW = PLAIN | {"largest": "p", "within": 0.01, "at_least": 4}
 TREND = {"method": "Plain", "metric": "test_auc", "along": "p"}
 EXISTS = {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"}
-STABLE = {"train": {"iterations": 2}, "setting": {"p": 4}, "seeds": [7]}
 DATA = {"title": "f", "kind": "data", "datasets": []}
 
 
@@ -101,8 +100,6 @@ class TestConfig:
             (figure(references=["local"]), "references go with kind "),
             (figure(kind="forest", references=["local", "pooled"]), "the gain over one reference"),
             ({"proposes": ["Plane"]}, "proposes: unknown method 'Plane'.*'Plain'"),
-            ({"tune": lambda tune: tune["setting"].update(q=1)}, "tune: unknown setting 'q'"),
-            ({"tune": lambda tune: tune.update(stable=STABLE, each={"p": [2]})}, "`each` gives its values"),
             (figure(kind="final", x="p", settings={"p": [True]}), "figure1: x: p takes True here"),
             ({"scales": {"demo": {"settings": {"q": [1]}}}}, "scales: demo: unknown setting 'q'"),
             ({"methods": lambda all: all["Plain"].pop("algorithm")}, r"Plain\.algorithm: Field required"),

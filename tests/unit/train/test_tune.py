@@ -165,10 +165,11 @@ def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: p
 def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {0.01: (0.6,), 0.1: (0.8, 0.75), 0.2: (None,), 0.5: (0.9, 0.4)}
     trained, told = fake(monkeypatch, scores), list[str]()
-    tune("Plain")
+    tune("Plain", said=told)
+    assert any("trial 3 of 4, seed 100: diverged" in line for line in told)
     change(tune=PAPER["tune"] | {"seeds": [100, 101]})
     content = tune("Plain", said=told)
-    assert any("trial 3 of 4, seed 100: diverged" in line for line in told)
+    assert told[-1] == "Digits Plain: chosen {'lr': 0.1}, val_auc 0.775 over 2 seeds"
     assert trained.seeds == [100] * 4 + [101] * 2 and content["chosen"]["Plain"] == {"lr": 0.1}
     assert [[*row["runs"].values()] for row in content["scores"]["Plain"]] == [*map(list, scores.values())]
     change(tune=PAPER["tune"] | {"seeds": [100, 101], "validation": 0.3})
@@ -241,7 +242,7 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_tuning_that_was_cut_off_goes_on_from_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, trained, said = Simulation.run, list[float](), list[str]()
+    run, trained = Simulation.run, list[float]()
 
     def dies(self: Simulation) -> Any:
         trained.append(self.spec.params["lr"])
@@ -253,10 +254,8 @@ def test_a_tuning_that_was_cut_off_goes_on_from_its_store(monkeypatch: pytest.Mo
     with pytest.raises(KeyboardInterrupt):
         tune("Plain")
     assert not PATH.exists(), "no cell may read a choice among some of the trials"
-    assert len(tune("Plain", said=said)["scores"]["Plain"]) == 4
+    assert len(tune("Plain")["scores"]["Plain"]) == 4
     assert trained == [0.01, 0.1, 0.2, 0.2, 0.5]
-    timed = [line for line in said if " left" in line]
-    assert len(timed) == 1 and "trial 3 of 4" in timed[0], "those of the store took no time"
 
 
 @pytest.mark.parametrize("short", [False, True])
@@ -275,6 +274,48 @@ def test_scores_of_another_metric_are_measured_again(short: bool, monkeypatch: p
 
 
 STABLE = {"train": {"iterations": 2}, "setting": {"p": 1}, "seeds": [200, 201]}
+
+
+def test_short_runs_have_a_setting_of_their_own_and_are_kept_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second tuning finds all in the file; the one of another protocol finds what it shares."""
+    diverging = {0.1: 201}  # of the two that lead
+
+    def metrics(spec: RunSpec) -> dict[str, float]:
+        lr = spec.params["lr"]
+        return {} if spec.seed == diverging.get(lr) else {"val_auc": SCORES[lr]}
+
+    trained = standing_in(monkeypatch, Fake(metrics))
+    tuning = PAPER["tune"] | {"stable": STABLE}
+    change(tune=tuning)
+    content = tune("Plain")
+    assert content["protocol"]["stable"] == STABLE | {"reach": None}
+    assert content["chosen"]["Plain"] == {"lr": 0.2} and trained.seeds == [100] * 4 + [200, 201] * 2
+    short = {(run.train.iterations, run.train.period, run.data.validation) for run in trained.asked[4:]}
+    assert short == {(2, 1, 0.2)}
+    before = PATH.read_bytes()
+    tune("Plain")
+    assert len(trained.asked) == 8 and PATH.read_bytes() == before
+    change(tune=tuning | {"stable": STABLE | {"seeds": [200, 202]}})
+    assert tune("Plain")["chosen"]["Plain"] == {"lr": 0.1} and trained.seeds[8:] == [202] * 2
+    change(tune=PAPER["tune"])
+    assert "stable" not in tune("Plain")["protocol"], (
+        "files from before there were short runs stay as they were"
+    )
+    diverging |= dict.fromkeys(SCORES, 100)
+    PATH.unlink()
+    with pytest.raises(UserError, match=r"every trial of Plain on Digits diverged.*config/papers/toy\.yaml"):
+        tune("Plain")
+
+
+def test_a_dataset_can_have_short_runs_of_its_own() -> None:
+    change(tune=PAPER["tune"] | {"per_dataset": {"Printed": {"stable": STABLE, "metric": "val_ap"}}})
+    paper = configuration.load_paper("toy")
+    assert paper.tune is not None
+    of = {name: len(runs(name, "Plain", {"lr": 0.1})) for name in ("Digits", "Printed")}
+    assert [(paper.tune.on(name).metric, count) for name, count in of.items()] == [
+        ("val_auc", 1),
+        ("val_ap", 3),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -319,24 +360,31 @@ def test_a_metric_that_is_undefined_on_the_validation_part_is_no_divergence(
 
 
 @pytest.mark.parametrize(
-    ("change", "section"),
+    ("text", "section"),
     [
-        ({"chosen": 3}, "chosen"),
-        ({"scores": float("nan")}, "scores"),
-        ({"scores": {"Plain": [0.5]}}, "scores"),
-        ({"scores": {"Plain": [{"lr": 0.1, "runs": "54c0d0f21d332731"}]}}, "scores"),
-        ({"scores": {"Plain": [{"lr": 0.1, "runs": {}, "short": ["54c0d0f21d332731"]}]}}, "scores"),
+        ("", "chosen"),
+        ("chosen: 3", "chosen"),
+        ("chosen: {Plain: 3}", "chosen"),
+        ("chosen: {1: {lr: 1}}", "chosen"),
+        ("chosen: {Plain: {1: 2}}", "chosen"),
+        ("chosen: {}\nscores: .nan", "scores"),
+        ("chosen: {}\nscores: {Plain: [0.5]}", "scores"),
+        ("chosen: {}\nscores: {Plain: [{lr: 0.1, runs: 54c0d0f21d332731}]}", "scores"),
+        ("chosen: {}\nscores: {Plain: [{lr: 0.1, short: [54c0d0f21d332731]}]}", "scores"),
+        ("chosen: {}\nprotocol: 3", "protocol"),
+        ("chosen: {}\nprotocol: {train: {iterations: 0}}", "protocol"),
+        ("chosen: {}\nprotocol: {train: {epochs: [1]}}", "protocol"),
     ],
 )
 def test_a_file_of_another_form_is_named_and_kept(
-    change: dict[str, Any], section: str, monkeypatch: pytest.MonkeyPatch
+    text: str, section: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = fake(monkeypatch, SCORES)
-    write_yaml(PATH, {"chosen": {"Plain": {"lr": 0.1}}} | change)
-    before = PATH.read_text()
+    PATH.parent.mkdir(parents=True)
+    PATH.write_text(text)
     with pytest.raises(UserError, match=rf"tuned/toy/Digits\.yaml: `{section}` .*remove"):
         tune("Plain")
-    assert PATH.read_text() == before and trained.asked == []
+    assert PATH.read_text() == text and trained.asked == []
 
 
 def test_unknown_names_and_missing_sections_are_named() -> None:

@@ -1,4 +1,4 @@
-"""The race of a method's trials: which of them get another seed, which one wins, and by how much."""
+"""The race of a method's trials: which of them get another seed, and which one wins."""
 
 from __future__ import annotations
 
@@ -68,10 +68,6 @@ class Rule:
             return True
         return self.reach is not None and key in self.short and self.short_sign * (score - self.reach) < 0
 
-    def seeds(self, runs: Runs) -> int:
-        """Count the runs that count in the mean."""
-        return len(runs.keys() - self.short)
-
     def row(self, params: Mapping[str, Any], runs: Runs) -> dict[str, Any]:
         """Return what the file of choices has of a trial: its values, the mean score, the scores of its runs."""
         scores = {key: score for key, score in runs.items() if key not in self.short}
@@ -122,17 +118,3 @@ def _leaders(trials: Sequence[Trial], runs: Sequence[Runs], rule: Rule) -> tuple
         return best, []
     lead = max(map(mean, chasing or [best]))
     return best, [place for place in chasing or level if mean(place) == lead]
-
-
-def margin(standing: Standing, rule: Rule) -> tuple[int, float, int] | None:
-    """Return the trial that comes closest to the best: its place, by how much it is behind, and on how many seeds.
-
-    The seeds are those that both have; None where no other trial has a score.
-    """
-    behind = []
-    for place, made in enumerate(standing.runs):
-        shared = rule.seeds(made)  # the best has all
-        best, other = (rule.mean(runs, shared) for runs in (standing.runs[standing.best], made))
-        if place != standing.best and best is not None and other is not None:
-            behind.append((place, round(rule.sign * (best - other), 5), shared))
-    return min(behind, key=lambda item: item[1], default=None)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fedbench.errors import UserError, unknown
 from fedbench.spec import RunSpec
 from fedbench.store.record import Record
-from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.schema import Config, Paper, Value
 from fedbench.study.tuned import edges, tuned_path
 from fedbench.train import preflight
-from fedbench.train.progress import time_left
 from fedbench.train.tune.choices import Choice, Choices
-from fedbench.train.tune.seed_racing import Rule, Standing, Trial, margin, race
+from fedbench.train.tune.seed_racing import Rule, Standing, Trial, race
 from fedbench.train.tune.trials import trial_specs, trials_of, tunable
 from fedbench.train.workers import Workers, workers
 
@@ -90,7 +87,7 @@ class Tuning:
         trials = {name: self._trials(name) for name in tuned}
         self._check(trials)
         rule = self._rule(trials)
-        self._take_known(trials, rule)
+        self._take_known(trials)
         chosen = dict[str, Choice]()
         for name, standing in self._race(trials, rule, pool):
             runs, best = standing.runs, standing.best
@@ -107,20 +104,18 @@ class Tuning:
             self._tell_waiting(tuned)
         return self._path
 
-    def _take_known(self, trials: Mapping[str, Sequence[Trial]], rule: Rule) -> None:
-        """Take the scores that the file has of runs of these trials, and say them."""
+    def _take_known(self, trials: Mapping[str, Sequence[Trial]]) -> None:
+        """Take the scores that the file has of runs of these trials."""
         known = self._choices.scores()
-        for name, tried in trials.items():
-            for run in (run for trial in tried for run in trial.runs if run.key in known):
-                self._scores[run.key], self._commits[run.key] = known[run.key]
-                self._tell(name, tried, rule, run)
+        keys = {run.key for tried in trials.values() for trial in tried for run in trial.runs}
+        for key in keys & known.keys():
+            self._scores[key], self._commits[key] = known[key]
 
     def _race(
         self, trials: Mapping[str, Sequence[Trial]], rule: Rule, pool: Workers
     ) -> Iterator[tuple[str, Standing]]:
         """Race the trials of several methods, the first methods' runs first; yield how each race ended."""
         racing, begun = [*trials], set[str]()
-        start, trained = 0.0, 0  # of runs that the store does not have
         while True:
             wanted = dict[str, tuple[str, RunSpec]]()
             for name in [*racing]:
@@ -134,26 +129,22 @@ class Tuning:
                 return
             for key, (_, run) in wanted.items():
                 if pool.free and key not in begun:
-                    if not start and not Store().path(key).exists():
-                        start = time.monotonic()
                     pool.begin(run)
                     begun.add(key)
             for run, record in pool.finished():
-                trained += start > 0
-                name, _ = wanted.pop(run.key)
+                name, _ = wanted[run.key]
                 self._scores[run.key] = self._score(name, record, rule.metric_of(run.key))
                 self._commits[run.key] = record.provenance.get("commit", "")
-                pace = time_left(0, trained, len(wanted), time.monotonic() - start)
-                self._tell(name, trials[name], rule, run, pace)
+                self._tell(name, trials[name], rule, run)
 
-    def _tell(self, method: str, trials: Sequence[Trial], rule: Rule, run: RunSpec, left: str = "") -> None:
-        """Say the score of a run, and how long others take that are ``left``."""
+    def _tell(self, method: str, trials: Sequence[Trial], rule: Rule, run: RunSpec) -> None:
+        """Say the score of a run."""
         score = self._scores[run.key]
         number = next(n for n, trial in enumerate(trials, 1) if run in trial.runs)
         short = ", short" if run.key in rule.short else ""
         shown = "diverged" if score is None else f"{rule.metric_of(run.key)} {score}"
         self._say(
-            f"{self._path.stem} {method}, trial {number} of {len(trials)}, seed {run.seed}{short}: {shown}{left}"
+            f"{self._path.stem} {method}, trial {number} of {len(trials)}, seed {run.seed}{short}: {shown}"
             f"  {run.params}"
         )
 
@@ -190,16 +181,11 @@ class Tuning:
             for trial in tried
             for run in trial.runs
         )
-        asked = (("tune.metric", self._tune.metric), ("tune.stable.metric", self._short_metric))
+        asked = (("tune.metric", self._tune.metric), ("tune.stable.metric", self._tune.short_metric))
         for tried in trials.values():
             for place, metric in asked:
                 if why := preflight.lacks(tried[0].runs[0], metric):
                     raise UserError(f"{self._source}: {place} on {self._dataset}: {why}")
-
-    @property
-    def _short_metric(self) -> str:
-        """The metric of the short runs."""
-        return (self._tune.stable and self._tune.stable.metric) or self._tune.metric
 
     def _rule(self, trials: Mapping[str, Sequence[Trial]]) -> Rule:
         tune = self._tune
@@ -209,8 +195,8 @@ class Tuning:
             sign=self._paper.measure(tune.metric).sign,
             short=frozenset(run.key for trial in tried for run in trial.runs[len(tune.seeds) :]),
             reach=tune.stable.reach if tune.stable is not None else None,
-            short_metric=self._short_metric,
-            short_sign=self._paper.measure(self._short_metric).sign,
+            short_metric=tune.short_metric,
+            short_sign=self._paper.measure(tune.short_metric).sign,
         )
 
     def _tell_waiting(self, tuned: Sequence[str]) -> None:
@@ -218,23 +204,18 @@ class Tuning:
         if not (waiting := self._choices.waiting(tuned)):
             return
         command = f"fedbench tune {self._dataset} {' '.join([*tuned, *waiting])} --paper {self._paper.key}"
+        again = ", with the same --set" if self._config.set else ""
         self._say(
             f"{self._path} stays as it is: {', '.join(waiting)} were tuned with another protocol. Tune all in one call "
-            f"({command}{', with the same --set' if self._config.set else ''}): the trials made now are in "
-            f"{Store().root} and are not trained again. Or remove the file"
+            f"({command}{again}), which trains no run again, or remove the file"
         )
 
 
 def _choice(trials: Sequence[Trial], standing: Standing, rule: Rule) -> str:
-    """Say what was chosen, and how far ahead it is."""
+    """Say what was chosen, and which of it lies at the boundary of the grid."""
     runs, values = standing.runs[standing.best], trials[standing.best].params
-    count = rule.seeds(runs)
-    text = f"chosen {values}, {rule.metric} {rule.mean(runs)} over {count} seed{'s' * (count > 1)}"
-    if short := len(runs) - count:
-        text += f"; none of its {short} short runs failed"
+    seeds = len(runs.keys() - rule.short)
+    text = f"chosen {values}, {rule.metric} {rule.mean(runs)} over {seeds} seed{'s' * (seeds > 1)}"
     for name in edges(values, [trial.params for trial in trials]):
         text += f"; {name} is at the boundary of the grid: widen it there"
-    if (closest := margin(standing, rule)) is None:
-        return f"{text}; no other trial has a score"
-    place, behind, seeds = closest
-    return f"{text}; {trials[place].params} is {behind:.5f} behind on the {seeds} seed{'s' * (seeds > 1)} they share"
+    return text
