@@ -21,11 +21,8 @@ def one_by_one(inputs, rng, margin, resize):
         left = int(u[1] * (larger.shape[2] - size[1] + 1))
         cut = larger[:, top : top + size[0], left : left + size[1]]
         cut = cut.flip(-1) if u[2] >= 0.5 else cut
-        results.append(
-            interpolate(cut[None], (height, width), mode="bilinear", align_corners=False)[0]
-            if resize
-            else cut
-        )
+        resized = interpolate(cut[None], (height, width), mode="bilinear", align_corners=False)[0]
+        results.append(resized if resize else cut)
     return torch.stack(results)
 
 
@@ -44,10 +41,8 @@ def test_equal_to_a_loop_over_the_samples(function, margin, shape):
 def test_crop_flips_is_crop_flip_of_images_that_are_turned_top_to_bottom_half_of_the_time(shape):
     """As a loop; what happens to a sample does not depend on how many follow it."""
     inputs = torch.from_numpy(np.random.default_rng(0).normal(size=shape))
-    result, numbers = (
-        crop_flips(inputs, np.random.default_rng(1)),
-        np.random.default_rng(1).random((shape[0], 4)),
-    )
+    result = crop_flips(inputs, np.random.default_rng(1))
+    numbers = np.random.default_rng(1).random((shape[0], 4))
     height, width = shape[2:]
     for sample, changed, (down, right, mirror, turn) in zip(inputs, result, numbers, strict=True):
         top, left = int(3 * down), int(3 * right)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from xray_corpora import dicom
+from raw_files import dicom
 
 from fedbench.data import datasets
 from fedbench.data.prepared import Prepared, load_prepared, prepare

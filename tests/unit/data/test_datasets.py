@@ -1,4 +1,4 @@
-"""Every dataset is read from small files in its official format."""
+"""Every dataset is read from small files in its official format, or generated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import pickle
 import struct
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from fedbench.data import datasets
 from fedbench.data.datasets._medmnist import MedSet
 from fedbench.errors import UserError
 
-pytestmark = pytest.mark.skipif(find_spec("torchvision") is None, reason="torchvision is not installed")
 SETS = "torchvision.datasets"
 """Imported by tests, not when they are listed: that takes seconds."""
 
@@ -33,7 +31,8 @@ def idx(array: np.ndarray) -> bytes:
 
 @pytest.fixture
 def mnist(monkeypatch):
-    """The dataset with the checksums of small files, the files by name, and the arrays in them."""
+    """The dataset, called something else, with the checksums of small files, these by name, and their arrays."""
+    pytest.importorskip("torchvision")
     rng = np.random.default_rng(0)
     arrays = {
         "train-images-idx3-ubyte": rng.integers(0, 256, (7, 28, 28), dtype=np.uint8),
@@ -46,7 +45,7 @@ def mnist(monkeypatch):
     resources = [(name, md5(content)) for name, content in zipped.items()]
     monkeypatch.setattr(f"{SETS}.MNIST.resources", resources)
     unpacked = {name: md5(content) for name, content in files.items()}
-    return dataclasses.replace(datasets.get("mnist"), unpacked=unpacked), files | zipped, arrays
+    return dataclasses.replace(datasets.get("mnist"), unpacked=unpacked, title="Mine"), files | zipped, arrays
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -84,6 +83,7 @@ class Marker:
 @pytest.fixture
 def cifar(monkeypatch):
     """Small CIFAR-10 batches with their checksums told to torchvision; returns the files by name."""
+    pytest.importorskip("torchvision")
     rng = np.random.default_rng(1)
     files = {
         f"data_batch_{k}": pickle.dumps(
@@ -99,9 +99,8 @@ def cifar(monkeypatch):
     sums = [[name, md5(content)] for name, content in files.items()]
     monkeypatch.setattr(f"{known}.train_list", sums[:5])
     monkeypatch.setattr(f"{known}.test_list", sums[5:6])
-    monkeypatch.setattr(
-        f"{known}.meta", {"filename": "batches.meta", "key": "label_names", "md5": sums[6][1]}
-    )
+    meta = {"filename": "batches.meta", "key": "label_names", "md5": sums[6][1]}
+    monkeypatch.setattr(f"{known}.meta", meta)
     return files
 
 
@@ -114,7 +113,7 @@ def test_cifar10_keeps_planes_rows_and_columns(cifar, tmp_path, packed, monkeypa
     else:
         for name, content in cifar.items():
             put(tmp_path / "mirror" / "cifar-10-batches-py" / name, content)
-    dataset = datasets.get("cifar10")
+    dataset = dataclasses.replace(datasets.get("cifar10"), title="Mine")
     read = dataset.prepare(dataset.fetch(tmp_path, str(tmp_path / "mirror")))
     planes = pickle.loads(cifar["data_batch_2"])["data"].reshape(4, 3, 32, 32)
     np.testing.assert_array_equal(read.x_train[4:8], planes)
@@ -148,8 +147,7 @@ def test_stl10_is_transposed_and_needs_no_unlabelled_images(monkeypatch, tmp_pat
         "test_X.bin": picture[:1].transpose(0, 1, 3, 2).tobytes(),
         "test_y.bin": bytes([3]),
     }
-    from torchvision.datasets import STL10
-
+    STL10 = pytest.importorskip("torchvision.datasets").STL10
     sums = [[name, md5(content)] for name, content in files.items()]
     monkeypatch.setattr(STL10, "train_list", [*sums[:2], STL10.train_list[2]])
     monkeypatch.setattr(STL10, "test_list", sums[2:])
@@ -202,19 +200,31 @@ def test_facts_agree_with_each_other():
         assert dataset.shape or name == "insurance"  # whose files have more features in some years
 
 
-def test_another_title_changes_neither_the_files_nor_their_reader(mnist, cifar, tmp_path, monkeypatch):
-    _, files, arrays = mnist
-    monkeypatch.chdir(tmp_path)
-    for name in arrays:
-        put(tmp_path / "raw" / "mnist" / "MNIST" / "raw" / name, files[name])
-    for name, content in cifar.items():
-        put(tmp_path / "raw" / "cifar10" / "cifar-10-batches-py" / name, content)
-    for base in ("mnist", "cifar10", "stl10"):
-        put(Path(f"config/datasets/my_{base}.yaml"), f"base: {base}\ntitle: Mine\n".encode())
-        assert datasets.get(f"my_{base}").title == "Mine"
-    for base, size in (("mnist", 7), ("cifar10", 20)):
-        dataset = datasets.get(f"my_{base}")
-        assert dataset.status(tmp_path).state == "raw present"
-        assert len(dataset.prepare(dataset.raw_dir(tmp_path)).y_train) == size
-    files_of = [[item.path for item in datasets.get(name).downloads()] for name in ("stl10", "my_stl10")]
-    assert files_of[0] == files_of[1]
+def test_ilr_is_labelled_by_a_teacher_without_intercept() -> None:
+    small = dataclasses.replace(datasets.get("ilr"), train=4000, test=2000)
+    arrays = small.prepare(Path())
+    assert arrays.x_train.shape == (4000, 10) and abs(arrays.y_train.mean() - 0.5) < 0.03
+    teacher, *_ = np.linalg.lstsq(arrays.x_train, 2.0 * arrays.y_train - 1, rcond=None)
+    assert ((arrays.x_test @ teacher > 0) == arrays.y_test).mean() > 0.98
+    assert arrays.x_train.std() == pytest.approx(1, abs=0.02)
+
+
+def test_sinusoids_give_each_amplitude_a_group() -> None:
+    dataset = datasets.get("sinusoids")
+    arrays = dataset.prepare(Path())
+    assert arrays.group_train is not None
+    assert len(dataset.classes) == 40 and np.array_equal(np.bincount(arrays.y_train), np.full(40, 500))
+    assert np.array_equal(arrays.group_train, arrays.y_train // 5)
+    assert -5 <= arrays.x_train.min() < -4.9 and 4.9 < arrays.x_train.max() <= 5
+
+
+def test_shifted_clients_have_classes_apart_and_shares_of_their_own() -> None:
+    arrays = datasets.get("shifted").prepare(Path())
+    assert arrays.group_train is not None and np.array_equal(arrays.x_train, arrays.x_test)
+    for client in range(4):
+        own_data = arrays.group_train == client
+        x, y = arrays.x_train[own_data], arrays.y_train[own_data]
+        assert len(y) == 250 and y.mean() == pytest.approx(0.2 + 0.2 * client)
+        apart = x[y == 1].mean(0) - x[y == 0].mean(0)
+        expected = np.eye(5)[client] + np.eye(5)[client + 1]
+        assert np.abs(apart - expected).max() < 0.5 and set(np.argsort(apart)[-2:]) == {client, client + 1}

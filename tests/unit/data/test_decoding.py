@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from xray_corpora import put, small
+from raw_files import put_all, small
 
 from fedbench import sealed_json
 from fedbench.data import datasets, decoding, files, prepared
@@ -52,7 +52,7 @@ def table_of(finding: str) -> str:
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> XraySet:
     """The twelve X-rays, found by the name of their dataset; each is noted once it is decoded."""
     pictures = {name: picture(i) for i, name in enumerate(NAMES)}
-    put(tmp_path / "raw/chestxray14", {"Data_Entry_2017.csv": table_of("Edema"), **pictures})
+    put_all(tmp_path / "raw/chestxray14", {"Data_Entry_2017.csv": table_of("Edema"), **pictures})
     dataset = small("chestxray14")
     monkeypatch.setattr(datasets, "get", lambda name: dataset)
     monkeypatch.setattr(decoding, "SAVED", 0)

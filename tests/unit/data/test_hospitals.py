@@ -1,18 +1,21 @@
-"""Samples that know their hospital and their patient: who trains, and who is tested."""
+"""Samples that know their hospital and their patient, or are of several datasets: who trains, and who is tested."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fedbench.data import datasets
+from fedbench.data import datasets, multi_source
 from fedbench.data.partition import load_partition, make_partition
-from fedbench.data.prepared import Prepared, load_prepared, prepare, prepared_path
+from fedbench.data.prepared import Prepared, load_prepared, prepare, prepared_path, write_prepared
 from fedbench.data.summary import Counts, by_site
 from fedbench.errors import UserError
-from fedbench.spec import DataSpec, PartitionSpec
+from fedbench.spec import DataSpec, NetworkSpec, PartitionSpec, RunSpec, TrainSpec
+from fedbench.train.training import load_arrays
 
 HOSPITALS = ("Basel", "Lyon", "Turin")
 SPEC = DataSpec(
@@ -51,55 +54,38 @@ def test_each_sample_keeps_its_hospital_and_no_patient_is_in_two_parts(project: 
     train, test = read.x_train[:, 0].astype(int), read.x_test[:, 0].astype(int)
     assert read.site_train.tolist() == [number % 3 for number in train]
     assert read.site_test.tolist() == [number % 3 for number in test]
-    assert not {*train} & {*test}
-    assert len(read.x_train) + len(read.x_test) == 360 and read.x_train.shape[1] == 1
-
-
-def test_every_hospital_is_tested_on_its_share_of_each_class(project: Path) -> None:
-    read = table(project)
-    pairs = list(zip(read.site_test, read.y_test, strict=True))  # type: ignore[arg-type]
-    assert [pairs.count((site, label)) for site in range(3) for label in range(2)] == [16, 8] * 3
+    assert not {*train} & {*test} and len(train) + len(test) == 360 and read.x_train.shape[1] == 1
+    pairs = list(zip(read.site_test, read.y_test, strict=True))
+    shares = [pairs.count((site, label)) for site in range(3) for label in range(2)]
+    assert shares == [16, 8] * 3, "each hospital is tested on its share of each class"
     assert any("at each site, in whole groups" in note for note in read.notes)
 
-
-def test_test_samples_of_each_hospital_are_counted_by_class(project: Path) -> None:
-    table(project)
     assert by_site(SPEC, 0, "data") == {}, "nothing is known before the partition"
     make_partition(SPEC, 0, "data")
     assert by_site(SPEC, 0, "data") == {"": Counts(72, 48, 24), **dict.fromkeys(HOSPITALS, Counts(24, 16, 8))}
+    part = load_partition(SPEC, 0, "data")
+    assert [{*(train[part.client(k)] % 3)} for k in range(3)] == [{0}, {1}, {2}]
+    held = {*train[part.validation]}
+    assert held and not held & {*train[part.indices]}
+    assert len(part.indices) + len(part.validation) == len(train)
 
 
 def test_a_class_of_one_patient_of_a_hospital_is_drawn_over_all_hospitals(project: Path) -> None:
     """Twenty samples of one patient are the sick ones of Turin: he cannot be on both sides."""
     table(project)
-    text = [
-        line
-        for line in Path("patients.csv").read_text().split("\n")
-        if not line.endswith("Turin") or "sick" not in line
-    ]
+    lines = Path("patients.csv").read_text().split("\n")
+    text = [line for line in lines if not line.endswith("Turin") or "sick" not in line]
     Path("patients.csv").write_text("\n".join(text + ["7,sick,Q,Turin"] * 20))
     prepare("patients", "data")
     read = load_prepared("patients", "data")
     assert any("over all sites together" in note for note in read.notes)
 
 
-def test_clients_are_hospitals_and_validation_is_drawn_by_patient(project: Path) -> None:
-    read = table(project)
-    make_partition(SPEC, 0, "data")
-    made = load_partition(SPEC, 0, "data")
-    number = read.x_train[:, 0].astype(int)
-    assert [{*(number[made.client(k)] % 3)} for k in range(3)] == [{0}, {1}, {2}]
-    held = {*number[made.validation]}
-    assert held and not held & {*number[made.indices]}
-    assert len(made.indices) + len(made.validation) == len(number)
-
-
 def test_a_table_without_site_is_as_it_was_and_one_with_it_another(project: Path) -> None:
     read = table(project, "group: patient\n")
     assert read.sites == () and read.site_test is None
-    assert len({*read.x_train[:, 0]} & {*read.x_test[:, 0]}) > 10, (
-        "patients have samples in both parts unless told"
-    )
+    both = {*read.x_train[:, 0]} & {*read.x_test[:, 0]}
+    assert len(both) > 10, "patients have samples in both parts unless told"
     before = prepared_path("patients", "data").read_bytes()
     key = datasets.content("patients")
     assert table(project).sites == HOSPITALS and datasets.content("patients") != key
@@ -140,9 +126,69 @@ def test_clients_are_the_hospitals_with_training_samples(own_data) -> None:  # t
         trained = load_prepared(name, "data").site_train
         assert datasets.count_sites([name]) == len(np.unique(trained))
         assert datasets.site_names([name]) == ("east", "north", "south")
-        drawn.add(datasets.count_sites([name]))
-        made = SPEC.model_copy(
-            update={"dataset": name, "clients": datasets.count_sites([name]), "validation": 0.0}
-        )
-        make_partition(made, 0, "data")
+        clients = datasets.count_sites([name])
+        drawn.add(clients)
+        spec = SPEC.model_copy(update={"dataset": name, "clients": clients, "validation": 0.0})
+        make_partition(spec, 0, "data")
     assert drawn == {2, 3}
+
+
+@pytest.fixture
+def hospitals(own_data: Callable[..., str], tmp_path: Path) -> Path:
+    """Two datasets whose patients have the same numbers, and one with another shape."""
+    rng = np.random.default_rng(0)
+    extra = "whole_groups: true\n"
+    for name, n, width in (("a", 40, 3), ("b", 60, 3), ("wide", 40, 4)):
+        group = np.arange(n) // 2
+        own_data(name, extra, x=rng.normal(size=(n, width)).astype(np.float32), y=np.arange(n) % 2, group=group,
+            x_test=rng.normal(size=(10, width)).astype(np.float32), y_test=np.arange(10) % 2)  # fmt: skip
+        prepare(name, tmp_path)
+    return tmp_path
+
+
+def run_on(**data: Any) -> RunSpec:
+    named = {"rule": "named", "positive": [1]}
+    spec = DataSpec(dataset="a", sources=("b",), labels=named, partition={"rule": "sites"}, clients=5, **data)
+    train = TrainSpec(rounds=1, period=1, batch_size=4)
+    network = NetworkSpec(name="mlp")
+    return RunSpec(data=spec, network=network, method="fedavg", params={}, train=train, seed=0)
+
+
+def test_datasets_are_joined_as_sites(hospitals: Path) -> None:
+    run = run_on(validation=0.2)
+    arrays = load_arrays(run, hospitals)
+    assert arrays.x_train.shape == (100, 3) and len(arrays.x_test) == 10
+    a, b = (multi_source.load_prepared(name, hospitals) for name in ("a", "b"))
+    full = np.concatenate([a.x_train, b.x_train])
+    for samples in arrays.clients:
+        np.testing.assert_array_equal(arrays.x_train[samples], full[samples])
+        assert len(set(samples >= 40)) == 1  # one site
+    prepared = multi_source.load_sources(run.data, hospitals)
+    # not those of one site twice
+    assert prepared.group_train is not None and len(set(prepared.group_train)) == 50
+    held = set(prepared.group_train[arrays.validation])
+    assert held and not held & set(prepared.group_train[np.concatenate(arrays.clients)])
+    assert len(load_arrays(run_on(tests="all"), hospitals).x_test) == 20
+    assert load_partition(run.data, 0, hospitals).summary["clients_of_sites"] == {"0": 2, "1": 3}
+
+
+def test_a_partition_is_made_again_when_one_of_its_sources_changed(hospitals: Path) -> None:
+    run = run_on()
+    path = make_partition(run.data, 0, hospitals)
+    before = path.stat().st_mtime_ns
+    make_partition(run.data, 0, hospitals)
+    assert path.stat().st_mtime_ns == before
+    read, summary = load_prepared("b", hospitals), prepared_path("b", hospitals)
+    arrays = {part: getattr(read, part) for part in read.summary["arrays"]}
+    write_prepared(summary, arrays | {"y_test": arrays["y_test"][::-1]}, read.summary)
+    make_partition(run.data, 0, hospitals)
+    assert path.stat().st_mtime_ns != before
+
+
+def test_what_does_not_fit_together_is_named(hospitals: Path) -> None:
+    with pytest.raises(UserError, match="wide cannot be joined to a: its shape of a sample differs"):
+        multi_source.load_sources(DataSpec(dataset="a", sources=("wide",), clients=2), hospitals)
+    with pytest.raises(UserError, match=r"none\.json is missing"):
+        multi_source.load_sources(DataSpec(dataset="a", sources=("none",), clients=2), hospitals)
+    with pytest.raises(ValueError, match="a dataset is joined to itself: a, b, a"):
+        DataSpec(dataset="a", sources=("b", "a"), clients=2)

@@ -73,15 +73,11 @@ def test_minority_classes_keep_exactly_one_in_rho(rho, left):
         (
             [0, 1],
             {"rule": "drop_positives", "imratio": 0.6},
-            r"needs 3 samples of class 1 .* there are 2: the highest imratio here is 0\.5",
+            r"needs 3 .* are 2: the highest imratio here is 0\.5",
         ),
         ([0, 1, 2], {"rule": "drop_positives", "imratio": 0.1}, r"needs binary labels"),
         ([0, 1], {"rule": "drop_positives", "imratio": 0.1}, r"leaves no sample of class 1"),
-        (
-            [0, 1],
-            {"rule": "minority", "rho": 5, "minority": (2,)},
-            r"minority class 2 has no training samples",
-        ),
+        ([0, 1], {"rule": "minority", "rho": 5, "minority": (2,)}, r"class 2 has no training samples"),
         ([0, 1], {"rule": "minority", "rho": 5, "minority": (1,)}, r"leaves no sample of class 1"),
         ([0, 1], {"rule": "remove_positives", "share": 0.95}, r"leaves no sample of class 1"),
         ([0, 1, 2], {"rule": "remove_positives", "share": 0.95}, r"needs binary labels"),
@@ -149,12 +145,7 @@ def test_which_groups_are_held_out_depends_on_the_seed_alone():
 @pytest.mark.parametrize(
     "labels, groups, share, message",
     [
-        (
-            [0, 0, 0, 0, 1, 1, 1, 1],
-            [0, 1, 2, 3, 4, 4, 4, 4],
-            0.25,
-            r"4 samples of label 1 lie in 1 groups: too",
-        ),
+        ([0] * 4 + [1] * 4, [0, 1, 2, 3, 4, 4, 4, 4], 0.25, r"4 samples of label 1 lie in 1 groups: too"),
         ([0] * 8, [0, 1] * 4, 0.2, r"8 samples of label 0 lie in 2 groups: .* hold out 0\.2 .*whole groups"),
         ([0] * 8, [0] * 8, 0.5, r"8 samples of label 0 lie in 1 groups"),  # all of it would be held out
     ],

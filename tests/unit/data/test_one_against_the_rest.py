@@ -12,7 +12,7 @@ import pytest
 
 from fedbench.data.labels import flip, keep, relabel
 from fedbench.data.partition import Partition, load_partition, make_partition, partition_path
-from fedbench.data.prepared import load_prepared, prepare
+from fedbench.data.prepared import load_prepared, prepare, prepared_path, write_prepared
 from fedbench.errors import UserError
 from fedbench.random import stream
 from fedbench.spec import DataSpec, ImbalanceSpec, LabelSpec
@@ -57,14 +57,10 @@ def test_unknown_or_all_classes_are_refused(positive: list[int | str], message: 
 
 @pytest.mark.parametrize(
     "positives, share, left",
-    [
-        (4500, 0.95, 225),
-        (4495, 0.95, 224),
-        (454, 0.5, 227),
-        (10, 0, 10),
-    ],  # 0.05 * 4500 in floats is above 225
+    [(4500, 0.95, 225), (4495, 0.95, 224), (454, 0.5, 227), (10, 0, 10)],
 )
 def test_a_share_of_the_positives_is_removed(positives: int, share: float, left: int) -> None:
+    """Exactly: 0.05 * 4500 in floats is above 225."""
     labels = np.random.default_rng(0).permutation(np.repeat([0, 1], [9000, positives]))
     spec = ImbalanceSpec(rule="remove_positives", share=share)
     kept = keep(labels, spec, stream(0, "imbalance"))
@@ -123,15 +119,13 @@ def test_a_seed_of_the_data_fixes_them_for_every_run(
 
 
 def test_an_official_validation_part_is_that_or_nothing(own_data: Callable[..., str], tmp_path: Path) -> None:
-    from fedbench.data.prepared import prepared_path, read_summary, write_prepared
-
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
     prepare(own_data(x=rng.normal(size=(300, 2)), y=y), tmp_path)
     path, held = prepared_path("mine", tmp_path), rng.random(240) < 0.2
-    read, known = load_prepared("mine", tmp_path), read_summary("mine", tmp_path)
-    arrays = {part: getattr(read, part) for part in known["arrays"]}
-    write_prepared(path, arrays | {"held_train": held}, known)
+    read = load_prepared("mine", tmp_path)
+    arrays = {part: getattr(read, part) for part in read.summary["arrays"]}
+    write_prepared(path, arrays | {"held_train": held}, read.summary)
 
     def parts(validation: float | str) -> Partition:
         labels = {"rule": "named", "positive": [0]}
@@ -156,18 +150,15 @@ def test_a_part_of_one_class_is_named_before_training(
     own_data("held", x=x[:120], y=rare, x_test=x[120:], y_test=y[:60])
     for name in ("tested", "held"):
         prepare(name, tmp_path)
+    lacks = f"part has no {lacking} sample: an AUC needs both"
     for labels in (
         LabelSpec(rule="named", positive=(1,)),
         LabelSpec(),
     ):  # of two classes, named or as they are
-        with pytest.raises(
-            UserError, match=f"tested: the test part has no {lacking} sample: an AUC needs both"
-        ):
+        with pytest.raises(UserError, match=f"tested: the test {lacks}"):
             make_partition(DataSpec(dataset="tested", clients=2, labels=labels), 0, tmp_path)
     make_partition(DataSpec(dataset="held", clients=2, validation=0.25), 0, tmp_path)
     with pytest.raises(
-        UserError, match=rf"validation part has no {lacking} sample: .*; raise data\.validation"
-    ):
-        make_partition(
-            DataSpec(dataset="held", clients=2, validation=0.1), 0, tmp_path
-        )  # a tenth of four is none
+        UserError, match=rf"validation {lacks}; raise data\.validation"
+    ):  # a tenth of four is none
+        make_partition(DataSpec(dataset="held", clients=2, validation=0.1), 0, tmp_path)

@@ -1,4 +1,4 @@
-"""Partitions on disk."""
+"""Partitions on disk, and the programs that the workflow runs to make them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fedbench.data.partition import Partition, load_partition, make_partition, p
 from fedbench.data.prepared import load_prepared, prepared_path, write_prepared
 from fedbench.errors import UserError
 from fedbench.spec import DataSpec
+from forks import stand_ins
 
 RULE = {
     "dataset": "digits",
@@ -155,3 +156,23 @@ def test_whole_groups_cannot_be_held_out_without_groups_nor_of_too_few(tmp_path)
     prepared_melanoma(tmp_path, group_train=np.arange(600) // 300)
     with pytest.raises(UserError, match=r"melanoma: validation: the \d+ samples of label . lie in 2 groups"):
         make_partition(spec, 0, tmp_path)
+
+
+PROGRAMS = Path(__file__).parents[3] / "data_prep"
+
+
+@pytest.mark.parametrize(
+    ("program", "more", "message"),
+    [
+        ("prepare", ["digit"], "Did you mean 'digits'?"),
+        ("prepare", ["mnist", "--mirror", "nowhere"], "mirror: nowhere is neither"),
+        ("partition", ["--seed", "0", "--spec", "{"], "--spec {"),
+        ("partition", ["--seed", "0", "--spec", '{"dataset": "digits"}'], "--spec: clients: Field required"),
+        ("partition", ["--seed", "0", "--spec", '{"dataset": "digits", "clients": 2}'], "prepare.py digits"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(tmp_path, program, more, message):
+    command = [stand_ins() / "python", PROGRAMS / f"{program}.py", *more, "--data-dir", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("error: ") and message in done.stderr and done.stderr.count("\n") == 1

@@ -273,33 +273,29 @@ MNIST = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 SECOND = LabelSpec(rule="halves", positive_half="second")
 
 
-def heterogeneous(counts: list[int], imratio: float, clients: int) -> tuple[np.ndarray, list[int], list[int]]:
-    """Make the classes imbalanced and deal them: kept samples of each class, sizes of clients, and of their silos."""
+def heterogeneous(counts: list[int], imratio: float, clients: int) -> tuple[np.ndarray, list[int]]:
+    """Make the classes imbalanced and deal them: kept samples of each class, sizes of clients."""
     classes = np.repeat(np.arange(len(counts)), counts)
     labels = relabel(classes, [str(c) for c in range(len(counts))], SECOND)
     spec = ImbalanceSpec(rule="drop_positives_per_class", imratio=imratio)
     kept = keep(labels, spec, stream(0, "imbalance"), classes)
     deal = silos(classes[kept], labels[kept], clients)
-    return (
-        np.bincount(classes[kept]),
-        sorted(map(len, deal.clients)),
-        [len(np.unique(c)) for c in deal.clients],
-    )
+    return np.bincount(classes[kept]), sorted(map(len, deal.clients))
 
 
 def test_cifar100_ih_has_the_papers_sizes() -> None:
-    kept, sizes, _ = heterogeneous([500] * 100, 0.1, 8)
+    kept, sizes = heterogeneous([500] * 100, 0.1, 8)
     assert kept.tolist() == [500] * 50 + [55] * 50 and sum(sizes) == 27_750
     assert sizes == [3_330] * 6 + [3_885] * 2
-    kept, sizes, _ = heterogeneous([500] * 100, 0.3, 16)
+    kept, sizes = heterogeneous([500] * 100, 0.3, 16)
     assert kept.tolist() == [500] * 50 + [214] * 50 and sum(sizes) == 35_700
     assert sizes == [3 * 714] * 14 + [4 * 714] * 2
 
 
 def test_mnist_ih_and_fashion_mnist_ih_have_an_equal_number_of_each_positive_class() -> None:
-    kept, sizes, _ = heterogeneous(MNIST, 0.1, 5)
+    kept, sizes = heterogeneous(MNIST, 0.1, 5)
     assert kept.tolist() == MNIST[:5] + [679] * 5 and sum(sizes) == 33_991
-    kept, sizes, _ = heterogeneous([6000] * 10, 0.1, 5)
+    kept, sizes = heterogeneous([6000] * 10, 0.1, 5)
     assert kept.tolist() == [6000] * 5 + [666] * 5 and sizes == [6_666] * 5
 
 
@@ -406,9 +402,7 @@ def test_a_client_is_of_one_site_and_a_patient_of_one_client(
     sites = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     patients = sites * 1000 + rng.integers(0, 19, len(sites)) if known else None
     if clients < len(sizes):
-        with pytest.raises(
-            UserError, match=rf"{clients} clients are fewer than the {len(sizes)} sites.*or more"
-        ):
+        with pytest.raises(UserError, match=rf"{clients} clients are fewer than the {len(sizes)} sites"):
             of_sites(sites, patients, clients, seed)
         return
     dealt = of_sites(sites, patients, clients, seed)

@@ -88,9 +88,8 @@ def test_the_labels_of_chestxray14_give_the_shares_that_codasca_prints(tmp_path)
         images = np.concatenate([caught[f"{part}_image_index"] for part in ("train", "val", "test")])
         labels = np.concatenate([caught[f"{part}_labels"] for part in ("train", "val", "test")]).astype(bool)
         official = {"pleural": "Pleural_Thickening"}
-        names = np.array(
-            [official.get(name, name.capitalize()) for name in caught["label_names"]], dtype=object
-        )
+        words = [official.get(name, name.capitalize()) for name in caught["label_names"]]
+        names = np.array(words, dtype=object)
     rows = ["Image Index,Finding Labels,Patient ID"]
     for image, row in zip(images.astype(str), labels, strict=True):
         rows.append(f"{image},{'|'.join(names[row]) or 'No Finding'},{int(image[:8])}")

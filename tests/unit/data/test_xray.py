@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from xray_corpora import SIZE, chexpert, dicom, nih, png, put, small
+from raw_files import SIZE, chexpert, dicom, nih, png, put_all, small
 
 from fedbench.data.datasets._xray import CLASSES, FINDINGS, drawn
 from fedbench.data.decoding import Pictures
@@ -34,7 +34,7 @@ def test_chexpert_with_its_official_part(tmp_path: Path, edition: str, packed: b
             for name in [name for name in files if name.endswith(".jpg")]:
                 archive.writestr(name, files.pop(name))
     dataset = small("chexpert_valid")
-    arrays = dataset.prepare(put(tmp_path, files))
+    arrays = dataset.prepare(put_all(tmp_path, files))
     # uncertain: ones for edema and atelectasis, zeros for the others; positives of two findings twice
     expected = ["cardiomegaly+edema", "consolidation+atelectasis+effusion", "edema"]
     expected += ["cardiomegaly+edema", "consolidation+atelectasis+effusion"]
@@ -47,7 +47,7 @@ def test_chexpert_with_its_official_part(tmp_path: Path, edition: str, packed: b
 
 
 def test_chexpert_by_patients_and_with_other_policies(tmp_path: Path) -> None:
-    put(tmp_path, chexpert(tmp_path))
+    put_all(tmp_path, chexpert(tmp_path))
     arrays = small("chexpert", test_share=0.3).prepare(tmp_path)
     assert len(arrays.y_test) == 1  # a third of three patients, and not twice
     zeros = small("chexpert", uncertain={})
@@ -56,9 +56,7 @@ def test_chexpert_by_patients_and_with_other_policies(tmp_path: Path) -> None:
     assert findings(ignoring.studies(tmp_path)) == ["consolidation+effusion", "edema+effusion"]
     table = tmp_path / "train.csv"
     table.write_text(table.read_text().replace("1.0,,,-1.0", "1.0,,,2"))
-    with pytest.raises(
-        UserError, match=r"train\.csv, column 'Edema': label '2' is none of 1, 0, -1 and blank"
-    ):
+    with pytest.raises(UserError, match=r"train\.csv, column 'Edema': label '2' is none of"):
         zeros.studies(tmp_path)
     with pytest.raises(UserError, match=r"unknown policy for uncertain labels of edema 'one'.*'ones'"):
         small("chexpert", uncertain={"edema": "one"}).studies(tmp_path)
@@ -72,7 +70,7 @@ def test_chexpert_by_patients_and_with_other_policies(tmp_path: Path) -> None:
 def test_chestxray14(tmp_path: Path, name: str, header: str, ends: str) -> None:
     files = nih(header)
     table = str(files.pop("table")).replace("\n", ends)
-    put(tmp_path, {name: b"\xef\xbb\xbf" + table.encode(), **files})
+    put_all(tmp_path, {name: b"\xef\xbb\xbf" + table.encode(), **files})
     dataset = small("chestxray14")
     assert findings(dataset.studies(tmp_path)) == [
         "cardiomegaly+effusion", "none", "edema+consolidation+atelectasis",
@@ -80,7 +78,7 @@ def test_chestxray14(tmp_path: Path, name: str, header: str, ends: str) -> None:
     arrays = dataset.prepare(tmp_path)
     assert sorted([*arrays.x_train[:, 0, 0, -1], *arrays.x_test[:, 0, 0, -1]]) == [10, 20, 30]
     assert {len(arrays.y_train), len(arrays.y_test)} == {1, 2}  # patients are whole
-    put(tmp_path / "raw" / "chestxray14", {name: (tmp_path / name).read_bytes()})
+    put_all(tmp_path / "raw" / "chestxray14", {name: (tmp_path / name).read_bytes()})
     counts = dataset.count_labels(tmp_path)
     assert counts is not None and sum(counts.values()) == 3
     assert counts["cardiomegaly+effusion"] == counts["edema+consolidation+atelectasis"] == counts["none"] == 1
@@ -94,15 +92,13 @@ def test_padchest(tmp_path: Path, gzipped: bool) -> None:
         '''"['pulmonary edema', 'pleural effusion', 'loc right']"''', '''"['pericardial effusion', 'pseudonodule']"''',
     )  # fmt: skip
     views = ("PA", "AP_horizontal", "PA", "AP", "PA")
-    rows = [
-        f"{i},p{i}.png,0,7{i // 2},{view},{label}"
-        for i, (view, label) in enumerate(zip(views, labels, strict=True))
-    ]
+    pairs = enumerate(zip(views, labels, strict=True))
+    rows = [f"{i},p{i}.png,0,7{i // 2},{view},{label}" for i, (view, label) in pairs]
     rows.append("9,lateral.png,0,70,L,\"['cardiomegaly']\"")
     table = "\n".join([",ImageID,ImageDir,PatientID,Projection,Labels", *rows]) + "\n"
     name = small("padchest").tables[gzipped]
     pictures: dict[str, str | bytes] = {f"{i}/p{i}.png": png(4000 * (i + 1), bits=16) for i in range(5)}
-    put(tmp_path, {name: gzip.compress(table.encode()) if gzipped else table, **pictures})
+    put_all(tmp_path, {name: gzip.compress(table.encode()) if gzipped else table, **pictures})
     dataset = small("padchest")
     expected = ["cardiomegaly+atelectasis", "none", "none", "edema+effusion", "none"]
     assert findings(dataset.studies(tmp_path)) == expected
@@ -114,14 +110,10 @@ def test_mimic_cxr(tmp_path: Path) -> None:
     names = "subject_id,study_id,Atelectasis,Cardiomegaly,Consolidation,Edema,Pleural Effusion"
     said = f"{names}\n10,50,-1.0,1.0,,,0.0\n11,51,,,,-1.0,1.0\n"
     views = "dicom_id,subject_id,study_id,ViewPosition\na,10,50,PA\nb,10,50,LATERAL\nc,11,51,AP\nd,12,52,PA\n"
-    put(
-        tmp_path,
-        {
-            "mimic-cxr-2.0.0-chexpert.csv.gz": gzip.compress(said.encode()),
-            "mimic-cxr-2.0.0-metadata.csv.gz": gzip.compress(views.encode()),
-            "files/p10/p10/s50/a.jpg": png(10), "files/p10/p10/s50/b.jpg": png(20), "files/p11/p11/s51/c.jpg": png(30),
-        },
-    )  # fmt: skip
+    tables = {"chexpert": said, "metadata": views}
+    packed = {f"mimic-cxr-2.0.0-{name}.csv.gz": gzip.compress(text.encode()) for name, text in tables.items()}
+    places = ("p10/p10/s50/a.jpg", "p10/p10/s50/b.jpg", "p11/p11/s51/c.jpg")
+    put_all(tmp_path, packed | {f"files/{place}": png(10 * i) for i, place in enumerate(places)})
     dataset = small("mimic_cxr")
     table = dataset.studies(tmp_path)
     assert table["image"].tolist() == ["a.jpg", "c.jpg"]
@@ -138,9 +130,8 @@ def vindr(by_box: bool) -> str:
             "a,Pleural effusion,10,R2",
             "a,No finding,14,R3",
         ]
-        return "\n".join(
-            ["image_id,class_name,class_id,rad_id", *rows, *(f"b,No finding,14,R{k}" for k in (1, 2, 3))]
-        )
+        rows += [f"b,No finding,14,R{k}" for k in (1, 2, 3)]
+        return "\n".join(["image_id,class_name,class_id,rad_id", *rows])
     names = "image_id,rad_id,Atelectasis,Cardiomegaly,Consolidation,Pleural effusion,No finding"
     rows = ["a,R1,0,1,0,1,0", "a,R2,0,0,0,1,0", "a,R3,0,0,0,0,1", *(f"b,R{k},0,0,0,0,1" for k in (1, 2, 3))]
     return "\n".join([names, *rows])
@@ -149,7 +140,7 @@ def vindr(by_box: bool) -> str:
 @pytest.mark.parametrize("by_box", [True, False])
 def test_three_radiologists(tmp_path: Path, by_box: bool) -> None:
     name = "train.csv" if by_box else "image_labels_train.csv"
-    put(tmp_path, {name: vindr(by_box), "train/a.png": png(10), "train/b.png": png(20)})
+    put_all(tmp_path, {name: vindr(by_box), "train/a.png": png(10), "train/b.png": png(20)})
     assert findings(small("chestxray_ad").studies(tmp_path)) == ["cardiomegaly+effusion", "none"]
     assert findings(small("chestxray_ad", vote="majority").studies(tmp_path)) == ["effusion", "none"]
     assert len(small("chestxray_ad").prepare(tmp_path).y_test) == 1
@@ -163,7 +154,7 @@ def test_dicom_is_stretched_and_inverted_where_white_is_zero(
 ) -> None:
     pixels = np.zeros((SIZE, SIZE), np.uint16)
     pixels[:, SIZE // 2 :] = 3000
-    put(tmp_path, {"a.dicom": dicom(pixels, inverted)})
+    put_all(tmp_path, {"a.dicom": dicom(pixels, inverted)})
     loaded = Pictures(tmp_path).load(["a.dicom"], Form((SIZE, SIZE), grey=True))
     assert loaded[0, 0, 0, [0, -1]].tolist() == sides
 
@@ -173,7 +164,7 @@ def test_without_pydicom_the_message_says_what_to_install(
 ) -> None:
     import sys
 
-    put(tmp_path, {"a.dicom": b"anything"})
+    put_all(tmp_path, {"a.dicom": b"anything"})
     monkeypatch.setitem(sys.modules, "pydicom", None)
     with pytest.raises(UserError, match=r"pydicom: pip install 'fedbench-suite\[vision\]'"):
         Pictures(tmp_path).load(["a.dicom"], Form((SIZE, SIZE), grey=True))
@@ -199,7 +190,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, slip: Any, said: str) -> None:
         files["table"] = str(files["table"]).replace(*slip)
     else:
         slip(files)
-    put(tmp_path, {"Data_Entry_2017.csv": files.pop("table"), **files})
+    put_all(tmp_path, {"Data_Entry_2017.csv": files.pop("table"), **files})
     with pytest.raises(UserError, match=said):
         small("chestxray14").prepare(tmp_path)
 
