@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 
 from fedbench.data.partition import make_partition
 from fedbench.errors import UserError, explain
@@ -15,7 +14,7 @@ from fedbench.spec import DataSpec, validated
 def main() -> int:
     """Run the program; exit status 2 and one line on a mistake of the user."""
     parser = argparse.ArgumentParser(description="Deal a prepared dataset to clients by a data rule.")
-    parser.add_argument("--spec", required=True, help="the data rule as JSON, or @FILE that holds it")
+    parser.add_argument("--spec", required=True, help="the data rule as JSON")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--data-dir", default="data", help="where prepared files and partitions are kept")
     arguments = parser.parse_args()
@@ -29,8 +28,8 @@ def main() -> int:
 
 def _spec(text: str) -> DataSpec:
     try:
-        rule = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
-    except (OSError, ValueError) as error:
+        rule = json.loads(text)
+    except ValueError as error:
         raise UserError(f"--spec {text}: {error}") from None
     return validated(DataSpec, rule, "--spec")
 

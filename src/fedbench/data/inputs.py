@@ -127,19 +127,14 @@ def chosen(inputs: Inputs, at: np.ndarray) -> Inputs:
 def copied(rows: np.ndarray, used: np.ndarray, device: torch.device) -> Tensor:
     """Copy rows to a device, a part at a time: ``[len(used), ...]``."""
     shape, at_a_time = rows.shape[1:], max(1, _BLOCK // max(1, size_of((rows, 1))))
-    starts = range(0, len(used), at_a_time)
-    if device.type == "cpu":
-        held = np.empty((len(used), *shape), rows.dtype)
-        for at in starts:
-            _take(rows, used[at : at + at_a_time], held[at : at + at_a_time])
-        return torch.from_numpy(held)
-    block = torch.from_numpy(np.empty(0, rows.dtype))
-    result = torch.empty((len(used), *shape), dtype=block.dtype, device=device)
-    for at in starts:
-        part = used[at : at + at_a_time]
-        result[at : at + at_a_time] = torch.from_numpy(
-            _take(rows, part, np.empty((len(part), *shape), rows.dtype))
-        )
+    dtype = torch.from_numpy(np.empty(0, rows.dtype)).dtype
+    result = torch.empty((len(used), *shape), dtype=dtype, device=device)
+    for at in range(0, len(used), at_a_time):
+        part, block = used[at : at + at_a_time], result[at : at + at_a_time]
+        if device.type == "cpu":
+            _take(rows, part, block.numpy())
+        else:
+            block.copy_(torch.from_numpy(_take(rows, part, np.empty((len(part), *shape), rows.dtype))))
     return result
 
 

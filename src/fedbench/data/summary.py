@@ -131,25 +131,25 @@ SPLITS = {"Training": "train", "Validation": "validation", "Test": "test"}
 """What tables call the parts of a partition; :data:`ALL` is the whole dataset, before anything is dropped."""
 
 
-def split_counts(spec: DataSpec, seed: int, data_dir: str | Path) -> tuple[dict[str, Counts], str]:
-    """Count the samples of each split of a data rule, and say why splits are missing.
+def split_counts(spec: DataSpec, seed: int, data_dir: str | Path) -> dict[str, Counts]:
+    """Count the samples of each split of a data rule; splits are missing where it was not dealt yet.
 
     The whole dataset is counted from what was prepared, or else from its label files alone, where it can
     (:meth:`fedbench.data.dataset.Dataset.count_labels`); the parts from the partition.
     """
-    counts, reason = dict[str, Counts](), ""
+    counts = dict[str, Counts]()
     classes = _all_classes(spec.dataset, Path(data_dir))
     if classes is not None:
         counts[ALL] = _counts_of_all(spec, seed, classes)
     try:
         summary = read_facts(spec, seed, data_dir)
-    except UserError as error:
-        return counts, str(error)
+    except UserError:
+        return counts
     for split, part in SPLITS.items():
         of = summary[part]["class_counts"]
         both = (of["1"], of["0"]) if len(of) == 2 else (None, None)
         counts[split] = Counts(summary[part]["n"], *both)
-    return counts, reason
+    return counts
 
 
 def _all_classes(dataset: str, data_dir: Path) -> dict[str, int] | None:

@@ -69,7 +69,7 @@ def counts_of(plan: Plan, spec: TableSpec, axes: Axes) -> Facts:
     for dataset, *values in itertools.product(*(axes[axis] for axis in ("dataset", *plan.study.settings))):
         setting = dict(zip(plan.study.settings, values, strict=True))
         name, run = str(dataset), plan.cell(str(dataset), setting, next(iter(plan.study.methods))).runs[0]
-        counts, _ = split_counts(run.data, run.seed, folder)
+        counts = split_counts(run.data, run.seed, folder)
         for part in ("Training", "Test") if any(sites) else ():
             of_sites = by_site(run.data, run.seed, folder, part)
             counts |= {f"{part}@{site}": of for site, of in of_sites.items()}

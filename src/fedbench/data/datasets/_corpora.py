@@ -6,10 +6,11 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
-from fedbench.data.datasets._xray import FINDINGS, XraySet, labelled, read_table
+from fedbench.data.datasets._xray import FINDINGS, Policy, XraySet, labelled, read_table
 from fedbench.data.decoding import Pictures, last_parts
 from fedbench.errors import UserError, unknown
 
@@ -32,7 +33,7 @@ class CheXpert(XraySet):
     tables: tuple[str, ...] = ("train.csv",)
     depth: int = 3
     official: bool = False
-    uncertain: Mapping[str, str] = field(default_factory=lambda: {"edema": "ones", "atelectasis": "ones"})
+    uncertain: Mapping[str, Policy] = field(default_factory=lambda: {"edema": "ones", "atelectasis": "ones"})
     twice: tuple[str, ...] = ("cardiomegaly", "consolidation")
 
     def sources(self, folder: Path) -> list[Path]:
@@ -139,7 +140,7 @@ class MimicCxr(XraySet):
     """
 
     tables: tuple[str, ...] = ("mimic-cxr-2.0.0-chexpert.csv.gz", "mimic-cxr-2.0.0-chexpert.csv")
-    uncertain: Mapping[str, str] = field(default_factory=lambda: {"edema": "ones", "atelectasis": "ones"})
+    uncertain: Mapping[str, Policy] = field(default_factory=lambda: {"edema": "ones", "atelectasis": "ones"})
 
     def sources(self, folder: Path) -> list[Path]:
         """The tables of labels and of pictures."""
@@ -167,7 +168,6 @@ class MimicCxr(XraySet):
 
 VINDR = NIH | {"effusion": "Pleural effusion"}
 ENDINGS = (".dicom", ".dcm", ".png", ".jpg")
-VOTES = ("any", "majority")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +182,10 @@ class ChestXrayAD(XraySet):
     """
 
     tables: tuple[str, ...] = ("train.csv", "image_labels_train.csv")
-    vote: str = "any"
+    vote: Literal["any", "majority"] = "any"
 
     def studies(self, folder: Path) -> pd.DataFrame:
         """One row a picture, from the rows of its radiologists."""
-        if self.vote not in VOTES:
-            raise UserError(f"{self.name}: vote is {' or '.join(VOTES)}, not {self.vote!r}")
         (path,) = self.sources(folder)
         table = read_table(path, ("image_id", "rad_id"))
         if "class_name" in table:

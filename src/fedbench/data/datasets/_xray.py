@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import pandas as pd
 from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.decoding import Pictures
 from fedbench.data.download import Download
-from fedbench.errors import UserError, unknown
+from fedbench.errors import UserError
 from fedbench.random import stream
 
 FINDINGS = ("cardiomegaly", "edema", "consolidation", "atelectasis", "effusion")
@@ -26,7 +27,8 @@ CLASSES = tuple(
 """A class for each combination, by the bits of its number: ``labels: {rule: named, positive: [edema]}`` takes all that
 have edema."""
 
-POLICIES = ("ones", "zeros", "ignore")
+Policy = Literal["ones", "zeros", "ignore"]
+"""What a finding's uncertain label becomes; ``ignore`` leaves the picture out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,25 +149,23 @@ def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def labelled(
-    table: pd.DataFrame, columns: Mapping[str, str], policies: Mapping[str, str], path: Path
+    table: pd.DataFrame, columns: Mapping[str, str], policies: Mapping[str, Policy], path: Path
 ) -> pd.DataFrame:
     """Turn the labels of CheXpert's labeller (1, 0, -1 for uncertain, blank) into findings of 0 and 1.
 
     Args:
         table: the rows, as text.
         columns: each finding's column.
-        policies: what a finding's -1 becomes: ``ones``, ``zeros``, or ``ignore``, which leaves the picture out.
+        policies: what a finding's -1 becomes, ``zeros`` by default.
         path: of the table, for messages.
 
     Raises:
-        UserError: a policy or a label is unknown.
+        UserError: a label is unknown.
     """
     ignored = np.zeros(len(table), dtype=bool)
     result = {}
     for finding in FINDINGS:
         policy = policies.get(finding, "zeros")
-        if policy not in POLICIES:
-            raise unknown(f"policy for uncertain labels of {finding}", policy, POLICIES)
         values = pd.to_numeric(table[columns[finding]].str.strip().replace("", "0"), errors="coerce")
         strange = ~values.isin((-1, 0, 1))
         if strange.any():
