@@ -36,6 +36,13 @@ def tar_of(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+def encoded(pixels: np.ndarray, form: str = "PNG", **how: Any) -> bytes:
+    """A picture file of pixels [H, W] or [H, W, 3]."""
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, form, **how)
+    return buffer.getvalue()
+
+
 def zip_of(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -58,9 +65,7 @@ def png(value: int, bits: int = 8) -> bytes:
     """A picture whose left half is 0 and right half ``value``."""
     pixels = np.zeros((SIZE, SIZE), np.uint16 if bits == 16 else np.uint8)
     pixels[:, SIZE // 2 :] = value
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(pixels)
 
 
 def dicom(pixels: np.ndarray, inverted: bool = False) -> bytes:

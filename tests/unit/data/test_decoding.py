@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import os
 import signal
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from raw_files import put_all, small
+from raw_files import encoded, put, put_all, small, zip_of
 
 from fedbench import sealed_json
 from fedbench.data import datasets, decoding, files, prepared
@@ -33,13 +31,10 @@ NAMES = [f"{i:08}_000.png" for i in range(1, COUNT + 1)]
 def picture(seed: int, width: int = 20, height: int = 16, form: str = "PNG") -> bytes:
     """Large soft spots, as pictures have, and a little noise."""
     rng = np.random.default_rng(seed)
-    coarse = Image.fromarray(rng.integers(0, 256, (4, 4), dtype=np.uint8)).resize(
-        (width, height), Image.Resampling.BICUBIC
-    )
-    pixels = np.asarray(coarse).astype(int) + rng.integers(-3, 4, (height, width))
-    stream = io.BytesIO()
-    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(stream, form)
-    return stream.getvalue()
+    coarse = Image.fromarray(rng.integers(0, 256, (4, 4), dtype=np.uint8))
+    spots = np.asarray(coarse.resize((width, height), Image.Resampling.BICUBIC)).astype(int)
+    pixels = spots + rng.integers(-3, 4, (height, width))
+    return encoded(pixels.clip(0, 255).astype(np.uint8), form)
 
 
 def table_of(finding: str) -> str:
@@ -64,9 +59,12 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> XraySet:
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the pictures that are decoded."""
     names: list[str] = []
-    monkeypatch.setattr(
-        decoding, "pixels_of", lambda c, name, form: names.append(name) or pixels_of(c, name, form)
-    )
+
+    def noted(content: bytes, name: str, form: Form) -> np.ndarray:
+        names.append(name)
+        return pixels_of(content, name, form)
+
+    monkeypatch.setattr(decoding, "pixels_of", noted)
     return names
 
 
@@ -164,8 +162,7 @@ def test_several_processes_make_the_same_bytes(
 def test_another_zip_of_the_same_name_is_another_source(tmp_path: Path) -> None:
     path, work = tmp_path / "x.zip", tmp_path / "work"
     for seed in (1, 2):
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("a.png", picture(seed))
+        put(path, zip_of({"a.png": picture(seed)}))
         form = Form((8, 8), grey=True)
         with workplace(work, 1):
             result = Pictures(path).load(["a.png"], form)
@@ -173,23 +170,18 @@ def test_another_zip_of_the_same_name_is_another_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("grey", [True, False])
-def test_a_draft_is_nearly_the_same_picture(grey: bool) -> None:
-    content = picture(3, 640, 480, "JPEG")
-    full, draft = (
-        pixels_of(content, "a.jpg", Form((40, 48), grey, draft)).astype(int) for draft in (False, True)
-    )
+def test_a_draft_is_nearly_the_same_picture_and_another_definition(tmp_path: Path, grey: bool) -> None:
+    large, little = picture(3, 640, 480, "JPEG"), picture(3, 60, 50, "JPEG")  # a half would be too small
+    forms = [Form((40, 48), grey, draft) for draft in (False, True)]
+    full, draft = (pixels_of(large, "a.jpg", form).astype(int) for form in forms)
     assert full.shape == draft.shape == (1 if grey else 3, 40, 48)
     assert 0 < np.abs(full - draft).mean() < 1 and np.abs(full - draft).max() < 12
-    small_one = picture(3, 60, 50, "JPEG")  # a half of it would be too small
-    both = [pixels_of(small_one, "b.jpg", Form((40, 48), grey, draft)) for draft in (False, True)]
-    np.testing.assert_array_equal(*both)
+    np.testing.assert_array_equal(*(pixels_of(little, "b.jpg", form) for form in forms))
 
-
-def test_a_draft_is_another_definition(tmp_path: Path) -> None:
     path = tmp_path / "quick.yaml"
     path.write_text("base: chexpert\noptions: {draft: true}\n")
-    draft: Any = yaml_dataset.load_dataset(path, datasets.get)
-    assert draft.draft and draft.content() != dataclasses.replace(draft, draft=False).content()
+    quick: Any = yaml_dataset.load_dataset(path, datasets.get)
+    assert quick.draft and quick.content() != dataclasses.replace(quick, draft=False).content()
     path.write_text("base: digits\noptions: {draft: true}\n")
     with pytest.raises(UserError, match="unknown option"):
         yaml_dataset.load_dataset(path, datasets.get)

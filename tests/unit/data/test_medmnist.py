@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,50 +35,51 @@ def arrays() -> dict[str, Any]:
     return content
 
 
+Mirror = Callable[..., Path]
+
+
 @pytest.fixture
-def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A mirror with a small ChestMNIST whose checksum medmnist is told."""
-    folder = tmp_path / "mirror"
-    folder.mkdir()
-    np.savez(folder / "chestmnist.npz", **arrays())
-    monkeypatch.setitem(info.INFO["chestmnist"], "MD5", checksum(folder / "chestmnist.npz", "md5"))
-    return folder
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
+    """Call it with the name and the arrays of a set to get a mirror with it; medmnist is told its checksum."""
+
+    def make(name: str, content: dict[str, Any]) -> Path:
+        flag, _, size = name.partition("_")
+        file = tmp_path / "mirror" / f"{name}.npz"
+        file.parent.mkdir()
+        np.savez(file, **content)
+        monkeypatch.setitem(info.INFO[flag], f"MD5_{size}" if size else "MD5", checksum(file, "md5"))
+        return file.parent
+
+    return make
 
 
-def test_chestmnist_has_one_finding_and_an_official_validation_part(mirror: Path, tmp_path: Path) -> None:
+def test_chestmnist_has_one_finding_and_an_official_validation_part(mirror: Mirror, tmp_path: Path) -> None:
     made = arrays()
-    prepare("chestmnist", tmp_path, mirror)
+    prepare("chestmnist", tmp_path, mirror("chestmnist", made))
     read = load_prepared("chestmnist", tmp_path)
     np.testing.assert_array_equal(read.x_train[:40, 0], made["train_images"])
     np.testing.assert_array_equal(read.x_train[40:, 0], made["val_images"])
     np.testing.assert_array_equal(read.x_test[:, 0], made["test_images"])
     assert read.held_train is not None and read.held_train.tolist() == [False] * 40 + [True] * 10
     np.testing.assert_array_equal(read.y_train, ([1, 0, 0, 0, 0] * 10))
-    spec = DataSpec(
-        dataset="chestmnist",
-        imbalance={"rule": "remove_positives", "share": 0.5},
-        partition={"rule": "class_dirichlet", "delta": 0.5, "least": 2, "by": "labels"},
-        clients=4,
-        validation="own",
-    )
+    imbalance = {"rule": "remove_positives", "share": 0.5}
+    spec = DataSpec(dataset="chestmnist", imbalance=imbalance, clients=4, validation="own")
     make_partition(spec, 0, tmp_path)
     partition = load_partition(spec, 0, tmp_path).summary
     counts = [partition[part]["class_counts"] for part in ("train", "validation", "test")]
     assert counts == [{"0": 32, "1": 4}, {"0": 8, "1": 2}, {"0": 16, "1": 4}]
 
 
-def test_another_finding_is_an_option(mirror: Path, tmp_path: Path) -> None:
+def test_another_finding_is_an_option(mirror: Mirror, tmp_path: Path) -> None:
     dataset: Any = datasets.get("chestmnist")
-    folder = dataset.fetch(tmp_path, str(mirror))
+    folder = dataset.fetch(tmp_path, str(mirror("chestmnist", arrays())))
     assert dataclasses.replace(dataset, finding="effusion").prepare(folder).y_test.tolist() == [1, 0] * 10
     with pytest.raises(UserError, match=r"'efusion'\. Did you mean 'effusion'"):
         dataclasses.replace(dataset, finding="efusion").prepare(folder)
 
 
 @pytest.mark.parametrize("name", ["breastmnist", "bloodmnist_64"])
-def test_every_set_and_size_is_known_by_name(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_set_and_size_is_known_by_name(name: str, mirror: Mirror, tmp_path: Path) -> None:
     """Published names and checksums are those of medmnist; colours come to the front, classes are named."""
     flag, _, size = name.partition("_")
     side, rng = int(size or 28), np.random.default_rng(1)
@@ -86,21 +88,14 @@ def test_every_set_and_size_is_known_by_name(
     for part, n in SIZES.items():
         content[f"{part}_images"] = rng.integers(0, 256, (n, side, side, *colours), dtype=np.uint8)
         content[f"{part}_labels"] = (np.arange(n) % 2)[:, None].astype(np.uint8)
-    folder = tmp_path / "mirror"
-    folder.mkdir()
-    np.savez(folder / f"{name}.npz", **content)
-    monkeypatch.setitem(
-        info.INFO[flag], f"MD5_{size}" if size else "MD5", checksum(folder / f"{name}.npz", "md5")
-    )
-    prepare(name, tmp_path, folder)
+    prepare(name, tmp_path, mirror(name, content))
     read = load_prepared(name, tmp_path)
     assert read.x_train.shape == (50, 3 if colours else 1, side, side)
     expected = content["test_images"]
     np.testing.assert_array_equal(read.x_test[:, -1], expected[..., -1] if colours else expected)
     assert read.y_test.tolist() == [0, 1] * 10
-    assert read.classes == tuple(
-        info.INFO[flag]["label"][str(c)] for c in range(len(info.INFO[flag]["label"]))
-    )
+    known = info.INFO[flag]["label"]
+    assert read.classes == tuple(known[str(c)] for c in range(len(known)))
 
 
 def test_the_list_is_medmnists_and_listing_imports_it_not() -> None:
@@ -112,9 +107,8 @@ def test_the_list_is_medmnists_and_listing_imports_it_not() -> None:
     for flag, facts in flat.items():
         for size in KNOWN:
             dataset = named(flag if size == 28 else f"{flag}_{size}")
-            assert dataset is not None and dataset.downloads()[0].urls[0].split("?")[0].endswith(
-                f"{dataset.name}.npz"
-            )
+            assert dataset is not None
+            assert dataset.downloads()[0].urls[0].split("?")[0].endswith(f"{dataset.name}.npz")
             assert dataset.licence.startswith(facts["license"])
     assert named("breastmnist_32") is None and named("mnist") is None
     code = "import sys; from fedbench.data import datasets; datasets.names(); datasets.get('breastmnist'); "
