@@ -74,8 +74,7 @@ def decode(path: Path, places: Sequence[str], form: Form) -> np.ndarray:
 def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: Form) -> np.ndarray:
     if not places:
         return np.empty((0, *form.shape), np.uint8)
-    # of a folder the names of its pictures have to do
-    source = (path, None if path.is_dir() else files.mark(path))
+    source = _source(path)
     target = folder / f"{digest([str(source), list(places), repr(form)])}.npy"
     pixels, done = _room(target, (len(places), *form.shape))
     tasks = [(at, places[at : at + _TOGETHER]) for at in range(done, len(places), _TOGETHER)]
@@ -98,6 +97,11 @@ def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: 
         finally:
             _note(pixels, target, done)
     return pixels
+
+
+def _source(path: Path) -> tuple[Path, Mark | None]:
+    """Return a folder or zip, and of the zip what changes when it is written; of a folder names have to do."""
+    return path, None if path.is_dir() else files.mark(path)
 
 
 def _room(target: Path, shape: tuple[int, ...]) -> tuple[np.memmap, int]:
@@ -205,9 +209,7 @@ class Pictures:
     def read(self, name: str) -> bytes:
         """Return the content of one file."""
         try:
-            return _content(
-                self.path, None if self.path.is_dir() else files.mark(self.path), self._place(name)
-            )
+            return _content(*_source(self.path), self._place(name))
         except _CORRUPT as error:
             raise UserError(f"{self.path}: {name} is corrupt ({error}). Fetch it again.") from None
 
