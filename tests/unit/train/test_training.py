@@ -18,9 +18,8 @@ import pytest
 import torch
 
 from fedbench.engine.evaluator import Evaluator
-from fedbench.engine.execution import Execution
+from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.loop import AUTO
-from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError, WriteError
 from fedbench.results import collect
