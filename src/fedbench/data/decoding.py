@@ -51,26 +51,6 @@ def workplace(folder: Path, cores: int) -> Iterator[None]:
         _place.reset(token)
 
 
-def decode(path: Path, places: Sequence[str], form: Form) -> np.ndarray:
-    """Decode pictures into one array, mapped from a file.
-
-    Args:
-        path: the folder or zip they lie in.
-        places: their paths there.
-        form: what is made of each.
-
-    Returns:
-        ``[n, C, H, W]`` uint8.
-
-    Raises:
-        UserError: a picture cannot be read, or a process was killed. What was decoded is kept and not done again.
-    """
-    if (place := _place.get()) is not None:
-        return _decoded(*place, path, places, form)
-    with tempfile.TemporaryDirectory() as folder:  # a program of its own asks; the mapping outlives the file
-        return _decoded(Path(folder), 1, path, places, form)
-
-
 def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: Form) -> np.ndarray:
     if not places:
         return np.empty((0, *form.shape), np.uint8)
@@ -217,9 +197,16 @@ class Pictures:
         """Decode pictures: ``[n, C, H, W]`` uint8, mapped from a file.
 
         Raises:
-            UserError: a file is not there, or is not a picture.
+            UserError: a file is not there, or is not a picture, or a process was killed. What was decoded is kept and
+                not done again.
         """
-        return decode(self.path, [self._place(name) for name in names], form)
+        places = [self._place(name) for name in names]
+        if (place := _place.get()) is not None:
+            return _decoded(*place, self.path, places, form)
+        with (
+            tempfile.TemporaryDirectory() as folder
+        ):  # a program of its own asks; the mapping outlives the file
+            return _decoded(Path(folder), 1, self.path, places, form)
 
     def _place(self, name: str) -> str:
         if name not in self:

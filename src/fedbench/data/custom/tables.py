@@ -46,10 +46,6 @@ class Table:
     rows: np.ndarray
     notes: tuple[str, ...]
 
-    def numbered(self, column: str) -> np.ndarray:
-        """Return a named column as numbers [n], counted in the order in which its values come."""
-        return pd.factorize(self.named[column])[0]
-
 
 def read_table(
     file: Path,
