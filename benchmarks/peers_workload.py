@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from fedbench.engine.execution import Execution
-from fedbench.engine.participation import participants
+from fedbench.engine.schedule import participants
 from fedbench.engine.simulate import Simulation
 from fedbench.spec import DataSpec, NetworkSpec, ParticipationSpec, RunSpec, TrainSpec
 

@@ -15,8 +15,7 @@ import torch
 
 from fedbench.data.clients import Arrays
 from fedbench.data.prepared import load_prepared, prepare, read_summary
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Progress
+from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.problem import State
 from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TaskSpec, TrainSpec

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from fedbench.data.clients import Arrays
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Outcome, Progress
+from fedbench.engine.execution import Execution, Outcome, Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
 

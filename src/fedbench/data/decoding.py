@@ -51,31 +51,10 @@ def workplace(folder: Path, cores: int) -> Iterator[None]:
         _place.reset(token)
 
 
-def decode(path: Path, places: Sequence[str], form: Form) -> np.ndarray:
-    """Decode pictures into one array, mapped from a file.
-
-    Args:
-        path: the folder or zip they lie in.
-        places: their paths there.
-        form: what is made of each.
-
-    Returns:
-        ``[n, C, H, W]`` uint8.
-
-    Raises:
-        UserError: a picture cannot be read, or a process was killed. What was decoded is kept and not done again.
-    """
-    if (place := _place.get()) is not None:
-        return _decoded(*place, path, places, form)
-    with tempfile.TemporaryDirectory() as folder:  # a program of its own asks; the mapping outlives the file
-        return _decoded(Path(folder), 1, path, places, form)
-
-
 def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: Form) -> np.ndarray:
     if not places:
         return np.empty((0, *form.shape), np.uint8)
-    # of a folder the names of its pictures have to do
-    source = (path, None if path.is_dir() else files.mark(path))
+    source = _source(path)
     target = folder / f"{digest([str(source), list(places), repr(form)])}.npy"
     pixels, done = _room(target, (len(places), *form.shape))
     tasks = [(at, places[at : at + _TOGETHER]) for at in range(done, len(places), _TOGETHER)]
@@ -98,6 +77,11 @@ def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: 
         finally:
             _note(pixels, target, done)
     return pixels
+
+
+def _source(path: Path) -> tuple[Path, Mark | None]:
+    """Return a folder or zip, and of the zip what changes when it is written; of a folder names have to do."""
+    return path, None if path.is_dir() else files.mark(path)
 
 
 def _room(target: Path, shape: tuple[int, ...]) -> tuple[np.memmap, int]:
@@ -205,9 +189,7 @@ class Pictures:
     def read(self, name: str) -> bytes:
         """Return the content of one file."""
         try:
-            return _content(
-                self.path, None if self.path.is_dir() else files.mark(self.path), self._place(name)
-            )
+            return _content(*_source(self.path), self._place(name))
         except _CORRUPT as error:
             raise UserError(f"{self.path}: {name} is corrupt ({error}). Fetch it again.") from None
 
@@ -215,9 +197,16 @@ class Pictures:
         """Decode pictures: ``[n, C, H, W]`` uint8, mapped from a file.
 
         Raises:
-            UserError: a file is not there, or is not a picture.
+            UserError: a file is not there, or is not a picture, or a process was killed. What was decoded is kept and
+                not done again.
         """
-        return decode(self.path, [self._place(name) for name in names], form)
+        places = [self._place(name) for name in names]
+        if (place := _place.get()) is not None:
+            return _decoded(*place, self.path, places, form)
+        with (
+            tempfile.TemporaryDirectory() as folder
+        ):  # a program of its own asks; the mapping outlives the file
+            return _decoded(Path(folder), 1, self.path, places, form)
 
     def _place(self, name: str) -> str:
         if name not in self:

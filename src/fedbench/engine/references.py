@@ -15,8 +15,7 @@ from fedbench import tasks
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import over_sites
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Outcome, Progress
+from fedbench.engine.execution import Execution, Outcome, Progress
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.engine.weights import Weights

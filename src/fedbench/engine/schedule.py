@@ -1,4 +1,4 @@
-"""When a run ends, is evaluated and reduces its step sizes: all counted in rounds."""
+"""Who takes part in a round; when a run ends, is evaluated and reduces its step sizes, all counted in rounds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 
 from fedbench.data.clients import ClientData
 from fedbench.errors import UserError
+from fedbench.method import FederatedMethod
 from fedbench.problem import Turn
-from fedbench.spec import TrainSpec
+from fedbench.random import stream
+from fedbench.spec import ParticipationSpec, TrainSpec
 
 
 class Schedule:
@@ -87,3 +89,42 @@ def _stages(train: TrainSpec, rounds: int, cycle: int) -> list[int]:
     if not begins:
         raise UserError(f"the first stage ends with the run or later ({rounds} rounds): make stages shorter")
     return begins
+
+
+def participants(spec: ParticipationSpec, n_clients: int, round_index: int, seed: int) -> list[int]:
+    """Return the clients of a round in ascending order: all, or a uniform draw without replacement.
+
+    Clients are drawn from all clients, or under ``cyclic`` from the group of the current turn.
+
+    Raises:
+        UserError: there are too few clients.
+    """
+    check_clients(spec, n_clients)
+    if spec.rule == "full":
+        return list(range(n_clients))
+    assert spec.clients is not None
+    turns = groups(spec, n_clients, seed) if spec.rule == "cyclic" else [list(range(n_clients))]
+    group = turns[round_index % len(turns)]
+    chosen = stream(seed, "participation", round_index).choice(len(group), spec.clients, replace=False)
+    return sorted(group[int(place)] for place in chosen)
+
+
+def groups(spec: ParticipationSpec, n_clients: int, seed: int) -> list[list[int]]:
+    """Deal the clients to the groups that take turns, in the order of their turns; sizes differ by at most one."""
+    assert spec.groups is not None
+    order = stream(seed, "groups").permutation(n_clients)
+    return [sorted(part.tolist()) for part in np.array_split(order, spec.groups)]
+
+
+def check_method(method: FederatedMethod, name: str, spec: ParticipationSpec) -> None:
+    """Raise UserError if rounds leave clients out but the method called ``name`` needs all of them."""
+    if spec.rule != "full" and not method.partial:
+        raise UserError(f"method {name!r} needs all clients in every round: participation rule 'full'")
+
+
+def check_clients(spec: ParticipationSpec, n_clients: int) -> None:
+    """Raise UserError where there are too few clients."""
+    try:
+        spec.check(n_clients)
+    except ValueError as error:
+        raise UserError(str(error)) from None

@@ -17,12 +17,10 @@ from fedbench.algorithms import make_method
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import Evaluator
-from fedbench.engine.execution import Execution
+from fedbench.engine.execution import Execution, Outcome, Progress, Stopped
 from fedbench.engine.loop import Loop
-from fedbench.engine.outcome import Outcome, Progress, Stopped
-from fedbench.engine.participation import check_clients, check_method, participants
 from fedbench.engine.recorder import Recorder
-from fedbench.engine.schedule import Schedule
+from fedbench.engine.schedule import Schedule, check_clients, check_method, participants
 from fedbench.engine.state import RunState
 from fedbench.engine.weights import Weights, named, start_from
 from fedbench.errors import UNUSABLE_DISK, cannot_write

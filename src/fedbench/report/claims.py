@@ -263,24 +263,17 @@ def seeds_text(finding: Finding) -> str:
 def remarks(findings: Sequence[Finding]) -> list[str]:
     """Say which claims are untested, have runs that diverged, have no results, or no curves."""
     diverged = _claims_of(findings, lambda finding: [run for at in finding.scales for run in at.diverged])
-    lacking = _claims_of(
-        findings,
-        lambda finding: [] if any(at.ran for at in finding.scales) else [", ".join(finding.claim.targets)],
-    )
-    unchecked = _claims_of(
-        findings, lambda finding: ["claims"] if any(at.unproven for at in finding.scales) else []
-    )
+    lacking = [finding for finding in findings if not any(at.ran for at in finding.scales)]
+    without = _claims_of(lacking, lambda finding: [", ".join(finding.claim.targets)])
+    unchecked = [str(one.number) for one in findings if any(at.unproven for at in one.scales)]
     lists = {
         "Diverged": [f"{run} (claims {numbers})" for run, numbers in diverged.items()],
-        "Claims without results": [f"{numbers} ({targets})" for targets, numbers in lacking.items()],
-        "Convergence not checked (no curves stored)": [" ".join(pair) for pair in unchecked.items()],
+        "Claims without results": [f"{numbers} ({targets})" for targets, numbers in without.items()],
+        "Convergence not checked (no curves stored)": [f"claims {', '.join(unchecked)}"] * bool(unchecked),
     }
+    untested = (one for one in findings if one.claim.untested)
     return [
-        *(
-            f"Claim {one.number} is not tested: {one.claim.untested}."
-            for one in findings
-            if one.claim.untested
-        ),
+        *(f"Claim {one.number} is not tested: {one.claim.untested}." for one in untested),
         *(f"{head}: {'; '.join(parts)}." for head, parts in lists.items() if parts),
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedbench.data.prepared import read_summary
 from fedbench.data.summary import Counts, by_site, split_counts
 from fedbench.errors import UserError
 from fedbench.report import described
@@ -23,18 +21,10 @@ from fedbench.results.names import ABSENT, axis_name, axis_text, signed
 from fedbench.results.places import check_axes
 from fedbench.results.published import PublishedTable, load_published
 from fedbench.results.shipped import read_facts
-from fedbench.spec import DataSpec
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec, Value
 
 EQUAL, DIFFERENT = "=", "≠"
-OF_DATA = {
-    "rows": ["dataset"],
-    "columns": ["metric", "split"],
-    "splits": ["Training", "Validation", "Test"],
-    "metrics": ["n_samples", "n_positive", "positive_ratio"],
-}
-"""What a table of kind ``data`` counts, and where it stands."""
 
 
 @dataclass
@@ -44,7 +34,6 @@ class Facts:
     What is not prepared here is taken from the counts that came with the repository, where they are of the same rule.
 
     Attributes:
-        rules: the data rule of each dataset, at one of its settings.
         known: the counts by dataset and setting, then by split.
         keys: of the partitions.
         counted: what was counted here, by dataset, key and split.
@@ -52,7 +41,6 @@ class Facts:
         missing: datasets that lack a split.
     """
 
-    rules: dict[str, DataSpec] = field(default_factory=dict)
     known: dict[tuple[Value, ...], dict[str, Counts]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     counted: dict[tuple[str, str, str], Counts] = field(default_factory=dict)
@@ -78,7 +66,7 @@ def counts_of(plan: Plan, spec: TableSpec, axes: Axes) -> Facts:
         lent = {
             split: shipped[key, split] for split in wanted if (key, split) in shipped and split not in counts
         }
-        facts.rules[name], facts.known[dataset, *values] = run.data, counts | lent
+        facts.known[dataset, *values] = counts | lent
         facts.elsewhere |= dict.fromkeys([name] if lent else [])
         facts.missing |= dict.fromkeys([] if {*wanted} <= {*counts, *lent} else [name])
     return facts
@@ -90,20 +78,11 @@ def export(plan: Plan, name: str) -> Path:
     Raises:
         UserError: nothing of it was prepared here.
     """
-    spec = spec_of(plan, name)
+    spec = plan.table(name)
     facts = counts_of(plan, spec, _axes(plan, spec, name))
     if not facts.counted:
         raise UserError(f"none of the data of {plan.study.key}/{name} was prepared here, and no labels are")
     return add_counts(plan.study.key, facts.counted)
-
-
-def spec_of(plan: Plan, name: str) -> TableSpec:
-    """Return the specification of a table about the data; one of kind ``data`` has one of kind ``facts``."""
-    spec = plan.table(name)
-    if spec.kind != "data":
-        return spec
-    first = {setting: values[:1] for setting, values in plan.study.values(spec).items()}
-    return spec.model_copy(update={**OF_DATA, "settings": first})
 
 
 def _axes(plan: Plan, spec: TableSpec, name: str) -> Axes:
@@ -118,11 +97,11 @@ def _axes(plan: Plan, spec: TableSpec, name: str) -> Axes:
 
 
 def facts_table(plan: Plan, name: str) -> Table:
-    """Assemble a table of kind ``facts`` or ``data``: what ``metrics`` name, for each dataset, setting and split.
+    """Assemble a table of kind ``facts``: what ``metrics`` name, for each dataset, setting and split.
 
     What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
     """
-    paper, spec = plan.study, spec_of(plan, name)
+    paper, spec = plan.study, plan.table(name)
     axes = _axes(plan, spec, name)
     facts = counts_of(plan, spec, axes)
     print_ = load_published(paper.key, spec.published, additions=paper.measures) if spec.published else None
@@ -144,14 +123,14 @@ def facts_table(plan: Plan, name: str) -> Table:
     compares = any(entry.printed for _, _, entry in said)
     seen = {str(dataset) for (dataset, *_), counts in facts.known.items() if counts}
     absent = ": ".join(
-        filter(None, ["Not prepared here", ", ".join(n for n in facts.rules if n not in seen)])
+        filter(None, ["Not prepared here", ", ".join(n for n in map(str, axes["dataset"]) if n not in seen)])
     )
     return Table(
         paper=paper.key,
         name=name,
         title=described.caption(plan, name),
         grid=Grid(axis_name(paper, spec.rows[-1]), columns, blocks, compares, absent=absent),
-        notes=_notes(plan, name, facts, compares, print_),
+        notes=_notes(plan, facts, compares, print_),
         rows=pd.DataFrame(rows),
         provenance=origin(plan, name, f"data of seed {plan.seeds[0]}", partitions=facts.keys),
     )
@@ -192,7 +171,7 @@ def _entry(value: float | None, printed: Printed | None, decimals: int) -> Entry
     return replace(entry, symbol=DIFFERENT, delta=signed(difference, decimals))
 
 
-def _notes(plan: Plan, name: str, facts: Facts, compares: bool, print_: PublishedTable | None) -> list[str]:
+def _notes(plan: Plan, facts: Facts, compares: bool, print_: PublishedTable | None) -> list[str]:
     lines = [f"Ours: counted from the data as prepared here (seed {plan.seeds[0]})."]
     if compares:
         lines[0] += f" Paper: as published. {EQUAL} equal in the published digits, {DIFFERENT} not."
@@ -200,9 +179,5 @@ def _notes(plan: Plan, name: str, facts: Facts, compares: bool, print_: Publishe
         lines.append(f"{', '.join(facts.elsewhere)}: counted elsewhere, as reproduced/facts.csv says.")
     if facts.missing:
         lines.append(f"{', '.join(facts.missing)}: `fedbench doctor` says what is needed.")
-    for dataset, data in facts.rules.items() if plan.table(name).kind == "data" else ():
-        with contextlib.suppress(UserError):
-            shape = "×".join(map(str, read_summary(data.datasets[0], plan.config.data_dir)["shape"]))
-            lines.append(f"{dataset}: samples of {shape}, {data.clients} clients.")
     doubts = dict.fromkeys(value.doubt for value in (print_.values if print_ else []) if value.doubt)
     return lines + ([f"†: {'. '.join(doubts)}."] if doubts else [])

@@ -79,12 +79,10 @@ def details(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -
     """Return the notes for the end of a document: how print counts, how numbers are made, what was trained."""
     notes = [
         published(frame),
-        sensitivity(frame, plan.config.tolerance),
         combined(plan.study, plan.table(name)),
         selection(plan.study, cells),
         *described.trained(cells),
         *described.chosen(plan, cells),
-        machines(frame),
     ]
     return [*filter(None, notes)]
 
@@ -139,14 +137,6 @@ def untuned(cells: Sequence[Cell]) -> str:
     return f"{said} ({methods_by_dataset(cells)})." if cells else ""
 
 
-def sensitivity(frame: pd.DataFrame, tolerance: float) -> str:
-    """Say how many verdicts would be others at half and at double the tolerance; empty where nothing is compared."""
-    count = int(frame["difference"].notna().sum())
-    half, double = (verdicts.changed(frame, tolerance * factor) for factor in (0.5, 2))
-    said = f"Of {count} verdicts {half} would be others at half the tolerance, {double} at double"
-    return f"{said} (±{tolerance / 2:g}, ±{tolerance * 2:g})." if count and tolerance else ""
-
-
 def combined(paper: Paper, spec: TableSpec) -> str:
     """Say which numbers are made of several cells."""
     if spec.kind == "rates":
@@ -183,8 +173,7 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
         f"Bold: best in {line}{apart}": several,
         f"{verdict_words.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
         f"{verdict_words.EDGE}: a tuned value lies on the edge of its grid": frame["on_edge"].any(),
-        f"{SHIPPED}: not trained here": (frame["shipped"] & ~frame["partly"]).any(),
-        f"{SHIPPED}: not all seeds trained here": frame["partly"].any(),
+        f"{SHIPPED}: (partly) trained elsewhere": frame["shipped"].any(),
         f"in brackets: {COVERAGE:.0%} interval of a gain": frame["low"].notna().any(),
         "†: doubtful in print": _visible(frame)["doubt"].any(),
     }
@@ -290,7 +279,7 @@ def trouble(frame: pd.DataFrame, status: str) -> str:
 
 
 def idle_runs(frame: pd.DataFrame, word: str) -> str:
-    """List the runs that learned nothing or are stuck, as ``word`` says."""
+    """List the runs that learned nothing, as ``word`` says."""
     rows = frame[frame["shown"] & frame["idle"].map(lambda words: word in words)]
     seeds = (f"seed {', '.join(map(str, words[word]))}" for words in rows["idle"])
     return listed(run_facts.MEANING[word], _at(rows, seeds))
@@ -307,12 +296,3 @@ def moving(frame: pd.DataFrame) -> str:
         f"{len(late)} of {len(known)} curves had not levelled off (more than {limits} in the last "
         "fifth before the step size was reduced); longer training may change these results."
     )
-
-
-def machines(frame: pd.DataFrame) -> str:
-    """Count the numbers whose runs are of several machines, which round differently; empty without any."""
-    known = frame[frame["shown"] & (frame["hardware"] != "")]
-    mixed = known[known["hardware"].str.contains("; ", regex=False)]
-    names = sorted({name for words in mixed["hardware"] for name in words.split("; ")})
-    said = f"{len(mixed)} of {len(known)} numbers are of runs on several machines, which round differently"
-    return f"{said} ({', '.join(names)})." if names else ""

@@ -13,7 +13,6 @@ from fedbench.study.plan import Plan
 KINDS: dict[str, Callable[[Plan, str], Table]] = {
     "results": results_table.table_of_results,
     "rates": results_table.table_of_results,
-    "data": facts.facts_table,
     "facts": facts.facts_table,
     "leaderboard": leaderboard.board_table,
 }

@@ -11,7 +11,6 @@ import numpy as np
 from fedbench import metric_table
 from fedbench.results import run_facts
 from fedbench.results.frame import (
-    AVERAGED,
     COSTS,
     DIVERGED,
     FAILED,
@@ -35,8 +34,6 @@ from fedbench.study.cells import Cell
 
 Repeat = int
 """A run of a cell, by its seed."""
-SAME = 1e-5
-"""Up to which two costs are called equal: shipped ones have six digits."""
 
 
 def measure_cells(
@@ -60,7 +57,7 @@ def measurements(runs: Iterable[Row], metrics: Sequence[str]) -> list[Measured]:
 
 def summarised(row: Measured) -> Measured:
     """Return a measurement with what follows from the values of its seeds."""
-    paces, source = [*row.paces.values()], row.source.split()
+    paces = [*row.paces.values()]
     known = [*row.values.values()] if row.status in (FINISHED, INCOMPLETE) else []
     signs = {**row.signs} | {
         seed: run_facts.CONSTANT
@@ -76,7 +73,6 @@ def summarised(row: Measured) -> Measured:
         pace=float(np.mean(paces)) if paces else NAN,
         signs=signs,
         idle={word: of_word for word, of_word in seeds.items() if of_word},
-        partly=row.shipped and not all(part.startswith("reproduced/") for part in source),
     )
 
 
@@ -110,7 +106,6 @@ def _of_cell(of_cell: Sequence[Row], metrics: Sequence[str]) -> Iterator[Measure
             commit=_words((row.commit for row in rows.values()), " "),
             floats_up=floats_up, floats_down=floats_down, samples=samples, seconds=seconds,
             hardware=_words((row.hardware for run in of_ended for row in run.values()), "; "),
-            equal_costs=" ".join(name for name in COSTS if _equal(name, [run.get(name) for run in of_ended])),
             shipped=any(row.origin == SHIPPED for row in rows.values()),
             source=_sources(row.source for row in rows.values()),
         )  # fmt: skip
@@ -147,14 +142,6 @@ def _mean(rows: Iterable[Row | None]) -> float:
     """Return the mean of the numbers that are known, NaN where none is."""
     known = [row.value for row in rows if row is not None and math.isfinite(row.value)]
     return float(np.mean(known)) if known else NAN
-
-
-def _equal(name: str, rows: Sequence[Row | None]) -> bool:
-    """Say whether all runs share a cost, so that it is each run's; seconds are those of one run alone."""
-    known = [row.value for row in rows if row is not None and row.status != AVERAGED]
-    if not known or len(known) < len(rows) or (name == "seconds" and len(rows) > 1):
-        return False
-    return all(math.isclose(value, known[0], rel_tol=SAME) for value in known)
 
 
 def key_of(keys: Sequence[str]) -> str:

@@ -158,13 +158,6 @@ def _parsed(content: bytes) -> pd.DataFrame:
     return pd.read_csv(io.BytesIO(content))
 
 
-def lacking(cells: Sequence[Cell], names: Sequence[str], shipped: Tables) -> tuple[list[str], list[str]]:
-    """Return which columns no curve on file has, and those they have; nothing is lacking where there is no curve."""
-    curves = (curve.drop(columns=OF_RUN) for cell in cells for curve in _curves(cell, shipped))
-    known = list(dict.fromkeys(str(name) for curve in curves for name in curve.columns))
-    return [name for name in names if known and name not in known], known
-
-
 def clients(cell: Cell, quantity: str, shipped: Tables) -> tuple[pd.DataFrame | None, bool]:
     """Return what the method traced for each client in the first seed, and whether that run was trained here.
 

@@ -33,7 +33,7 @@ IN_CSV = (
     "metric", "mean", "std", "values", "paces", "n_seeds", "n_wanted", "status", "reason", *PUBLISHED.values(),
     "difference", "half_width", "verdict", "basis",
     # seconds differ from run to run, and a table's bytes do not: they are in exports and on the page
-    *COSTS[:-1], "hardware", "equal_costs",
+    *COSTS[:-1], "hardware",
     "scale", "commit", "shipped", "device_mean", "device_variance", "source", "key",
 )  # fmt: skip
 """What a table's CSV has after its axes."""

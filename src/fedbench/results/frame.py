@@ -91,7 +91,6 @@ class Measured:
     floats_down: float = NAN
     samples: float = NAN
     seconds: float = NAN
-    equal_costs: str = ""  # which of those all seeds share
     key: str = ""  # of the cell
     commit: str = ""  # of the code
     hardware: str = ""  # what its runs ran on
@@ -103,7 +102,6 @@ class Measured:
     pace: float = NAN  # the mean over seeds
     # the seeds that learned nothing by the word of ``signs``, in which an AUC of 0.5 shows it, too
     idle: Mapping[str, list[int]] = field(default_factory=dict)
-    partly: bool = False  # whether not all seeds of a shipped number were shipped
     low: float = NAN  # of a gain of federated training: the ends of its interval
     high: float = NAN
     paired: bool = False  # whether that takes both models' scores of the same test samples into account

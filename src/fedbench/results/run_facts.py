@@ -25,7 +25,7 @@ WINDOW = 2 / PARTS
 FEWEST = 3
 """Evaluations there; with fewer the pace is not known."""
 ROUNDING = 1e-9
-CONSTANT, REVERSED, ONE_CLASS, FLAT, STUCK = "constant", "reversed", "one class", "flat", "stuck"
+CONSTANT, REVERSED, ONE_CLASS, FLAT = "constant", "reversed", "one class", "flat"
 NO_MODEL = "no AUC: one class in training"
 """What a run says of a site whose own model would have nothing to tell apart."""
 STILL = 3
@@ -35,7 +35,6 @@ MEANING = {
     REVERSED: "AUC below 0.5 on the training data: the reverse of what is asked was learned",
     ONE_CLASS: "exactly the accuracy of predicting one class for all samples: nothing was learned",
     FLAT: "the same to the last digit at every evaluation: nothing was learned",
-    STUCK: f"the same to the last digit in the last {STILL} evaluations: training is stuck",
 }
 """What each word in a cell means, in the order in which they are looked for."""
 OF_PARTITION = {"test": "test", "val": "validation"}
@@ -120,9 +119,7 @@ def sign(
         return REVERSED
     if not name.startswith(OF_SCORES) and _one_class(part, metrics, [*counts.get(part, ())]):
         return ONE_CLASS
-    if _flat(curve, part):
-        return FLAT
-    return STUCK if name == "ap" and value != 1.0 and _still(curve, metric, STILL) else ""
+    return FLAT if _flat(curve, part) else ""
 
 
 def class_counts(run: RunSpec, data_dir: Path) -> dict[str, list[int]]:
@@ -154,14 +151,8 @@ def _one_class(part: str, metrics: Mapping[str, float | None], counts: list[int]
 
 
 def _flat(curve: pd.DataFrame, part: str) -> bool:
-    """Say whether nothing that was measured on a part ever moved, short of perfect."""
-    columns = [str(name) for name in curve if str(name).startswith(f"{part}_")]
-    still = bool(columns) and all(_still(curve, name, len(curve)) for name in columns)
-    return still and any(curve[name].iloc[-1] != 1.0 for name in columns)
-
-
-def _still(curve: pd.DataFrame, metric: str, last: int) -> bool:
-    """Say whether so many last evaluations are the same; fewer than :data:`STILL` show nothing."""
-    if metric not in curve or len(curve) < max(last, STILL):
+    """Say whether nothing that was measured on a part ever moved, short of perfect; few evaluations show nothing."""
+    measured = curve[[name for name in curve if str(name).startswith(f"{part}_")]]
+    if len(curve) < STILL or measured.empty:
         return False
-    return curve[metric].iloc[-last:].nunique() == 1
+    return bool((measured.nunique() == 1).all() and (measured.iloc[-1] != 1.0).any())

@@ -16,13 +16,12 @@ from typing import Literal
 
 import pandas as pd
 
-from fedbench import files, metric_table
+from fedbench import files
 from fedbench.data.summary import Counts
 from fedbench.errors import UserError, shortened
 from fedbench.outputs import REPRODUCED
 from fedbench.project import named
-from fedbench.results import run_facts
-from fedbench.results.frame import AVERAGED, DIVERGED, FINISHED, SHIPPED, Row, Run, records
+from fedbench.results.frame import SHIPPED, Row, Run, records
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import scale_names
 from fedbench.study.plan import Plan
@@ -141,7 +140,6 @@ def _read(path: Path, _mark: files.Mark) -> tuple[dict[str, dict[str, Row]], dic
     """Return the rows of each run of a file by its key and metric, and the seeds that any run of a method has."""
     rows = exported(path, {**dict.fromkeys(("dataset", *COLUMNS), "str"), **NUMBERS}, "str")
     rows = rows.assign(origin=SHIPPED, source=[f"{named(path)}:{at}" for at in range(2, len(rows) + 2)])
-    _check(rows)
     runs: dict[str, dict[str, Row]] = {}
     for row in records(rows, Row):
         # two cells may have a run in common
@@ -153,29 +151,6 @@ def _read(path: Path, _mark: files.Mark) -> tuple[dict[str, dict[str, Row]], dic
             )
     seeds = rows.groupby(["dataset", "method"])["seed"].agg(set)
     return runs, dict(zip(seeds.index, seeds, strict=True))
-
-
-def _check(rows: pd.DataFrame) -> None:
-    """Raise UserError where a cell has what no export writes, such as an accuracy above 1."""
-    diverged, value = rows["status"] == DIVERGED, rows["value"]
-    known = {str(name): metric_table.find(str(name)) for name in rows["metric"].unique()}
-    low, high = (
-        rows["metric"].map({name: getattr(measure, end) for name, measure in known.items() if measure})
-        for end in ("low", "high")
-    )
-    wrong = {
-        "status": ~rows["status"].isin((FINISHED, AVERAGED, DIVERGED)),
-        "metric": (rows["metric"] == "") != diverged,
-        "sign": ~rows["sign"].isin(("", run_facts.NO_MODEL, *run_facts.MEANING)),
-        "seed": rows["seed"] < 0,
-        "value": (value.isna() != (diverged | (rows["sign"] == run_facts.NO_MODEL)))
-        | (value < low)
-        | (value > high),
-    }
-    for column, at in wrong.items():
-        for row in rows[at].head(1).to_dict("records"):
-            what = shortened(f"{column} is {row[column]!r}")
-            raise UserError(f"{row['source']}: {what}, which `fedbench export` does not write there")
 
 
 def load_curves(plan: Plan, kind: Kind) -> Mapping[str, pd.DataFrame]:

@@ -81,12 +81,6 @@ def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.Dat
     )
 
 
-def changed(frame: pd.DataFrame, tolerance: float) -> int:
-    """Count the numbers beside print whose verdict would be another one at this tolerance."""
-    compared = frame[frame["difference"].notna()]
-    return int((_held(compared, tolerance).kind != compared["verdict"]).sum())
-
-
 def _held(frame: pd.DataFrame, tolerance: float) -> Verdicts:
     mean, std, n, printed, *spread = (frame[name] for name in (*SIDES, *OF_PRINT))
     return hold_against_print(mean, std, n, printed, tolerance, *spread)

@@ -102,7 +102,7 @@ def mistakes(paper: Paper) -> Iterator[str]:
             yield f"{name}: grid: {place} is what the setting {places[place]} sets, so that tuning it changes no cell"
     for place, claim in _claims(paper):
         targets = [paper.targets[target] for target in claim.targets]
-        if data := [name for name in claim.targets if paper.targets[name].kind == "data"]:
+        if data := [name for name in claim.targets if paper.targets[name].kind == "facts"]:
             yield f"{place}: {data[0]} shows datasets, not results"
         along = claim.trend.along if claim.trend else None
         if along and len({value for spec in targets for value in _asked(paper, spec, along)}) < 2:

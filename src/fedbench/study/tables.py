@@ -37,16 +37,15 @@ class TableSpec(Spec):
 
     title: str
     """Title of the table."""
-    kind: Literal["results", "rates", "data", "facts", "leaderboard"] = "results"
-    """`results`: the metrics of trained cells. `rates`: exponents fitted over the budgets in `pool`. `data`: the
-    datasets as they are partitioned. `facts`: the number of samples in each of `splits` beside the published number.
-    `leaderboard`: methods ranked as `board` says."""
+    kind: Literal["results", "rates", "facts", "leaderboard"] = "results"
+    """`results`: the metrics of trained cells. `rates`: exponents fitted over the budgets in `pool`. `facts`: the
+    number of samples in each of `splits` beside the published number. `leaderboard`: methods ranked as `board` says."""
     datasets: list[str]
     """The datasets of the table."""
     additions: list[str] | None = None
     """The datasets with `printed: false` that the table also shows. Default: all that the scale runs."""
     methods: list[str] = []
-    """The methods of the table. Default: all; none with `data` and `facts`, which train nothing."""
+    """The methods of the table. Default: all; none with `facts`, which trains nothing."""
     settings: dict[str, list[Value]] = {}
     """The values of settings; a setting that is not named has its default value."""
     references: list[Literal["local", "pooled"]] = []

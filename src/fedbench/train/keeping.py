@@ -17,7 +17,7 @@ from fedbench.data.custom.reading import Reading, Samples
 from fedbench.data.labels import relabel
 from fedbench.data.partition import load_partition
 from fedbench.data.prepared import load_prepared
-from fedbench.engine.outcome import Outcome
+from fedbench.engine.execution import Outcome
 from fedbench.engine.weights import start_from
 from fedbench.errors import UserError
 from fedbench.spec import RunSpec

@@ -24,7 +24,7 @@ from fedbench.data.clients import as_seen
 from fedbench.data.datasets import count_sites, site_names
 from fedbench.data.partitions import Pool
 from fedbench.engine import references
-from fedbench.engine.participation import check_method
+from fedbench.engine.schedule import check_method
 from fedbench.errors import ListedError, UserError, unknown
 from fedbench.method import check_weights
 from fedbench.spec import DataSpec, RunSpec, TrainSpec

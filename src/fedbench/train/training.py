@@ -18,9 +18,8 @@ from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import prepare
 from fedbench.engine import compiled
-from fedbench.engine.execution import Execution
+from fedbench.engine.execution import Execution, Progress, Stopped
 from fedbench.engine.loop import AUTO
-from fedbench.engine.outcome import Progress, Stopped
 from fedbench.engine.references import Alone, simulation_of
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError

@@ -20,8 +20,6 @@ from fedbench.study.cells import Cell, cells_before
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec
 
-ABOUT_DATA = ("data", "facts")
-"""Tables that need partitions and no results."""
 ALL = "all"
 """The split of a table of facts that needs no partition."""
 EVERY = "*"
@@ -114,9 +112,7 @@ class Inputs:
             try:
                 runs = [run for cell in self.cells(paper) for run in cell.runs]
                 tables = self.paper(paper).tables.values()
-                runs += [
-                    run for table in tables if table.kind in ABOUT_DATA for run in self._data(paper, table)
-                ]
+                runs += [run for table in tables if table.kind == "facts" for run in self._data(paper, table)]
             except UserError:
                 runs = []
             self._by_partition[paper] = {run.data.partition_key(run.seed): run for run in runs}
@@ -133,11 +129,11 @@ class Inputs:
             published.load_published(paper, spec.published, self.paper(paper).measures)
         if spec.kind == "leaderboard":
             return [str(cell.path) for cell in self._entered(paper, name, spec)]
-        if spec.kind not in ABOUT_DATA:
+        if spec.kind != "facts":
             axes_placed(self.plan(paper), name)
             return [str(cell.path) for cell in self.cells(paper, name)]
         runs = self._data(paper, spec)
-        if spec.kind == "facts" and spec.splits == [ALL]:
+        if spec.splits == [ALL]:
             return sorted({path for run in runs for path in self.prepared(run)})
         return self._partitions(runs)
 
@@ -161,8 +157,6 @@ class Inputs:
         """List runs with the data of a table about the data: those datasets that the scale runs."""
         plan, paper = self.plan(paper_key), self.paper(paper_key)
         axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
-        if spec.kind == "data":
-            axes = {name: values[:1] for name, values in axes.items()}
         settings = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         method = next(iter(paper.methods))
         return [

@@ -15,8 +15,7 @@ from world import CPU, images, same, saved, simulate, spec
 
 from fedbench.algorithms import a_scaffold, coda_plus, make_method
 from fedbench.data.clients import Arrays
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Progress
+from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.problem import Problem, State

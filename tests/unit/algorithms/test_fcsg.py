@@ -13,8 +13,7 @@ from torch import Tensor
 from world import CONDITIONAL, points, same, saved
 
 from fedbench.algorithms import make_method
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Progress
+from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.errors import UserError
 from fedbench.testing import check_method, simulation

@@ -12,8 +12,7 @@ from torch import Tensor
 from world import CPU, METHODS, PARAMS, images, same, simulate, spec
 
 from fedbench.data.clients import Arrays
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Progress
+from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.models import mlp
 

@@ -14,7 +14,7 @@ from world import CPU, MEAN, METHODS, PARAMS, SUMS, images, simulate, spec, tiny
 
 from fedbench import net as network
 from fedbench.engine.execution import Execution
-from fedbench.engine.participation import participants
+from fedbench.engine.schedule import participants
 from fedbench.engine.simulate import Simulation
 from fedbench.models import mlp
 

@@ -71,21 +71,12 @@ def png(value: int, bits: int = 8) -> bytes:
 def dicom(pixels: np.ndarray, inverted: bool = False) -> bytes:
     """A file of pixels [H, W] of 12 bits; ``inverted``: white is 0."""
     pydicom = pytest.importorskip("pydicom")
-    from pydicom.dataset import FileDataset, FileMetaDataset
-    from pydicom.uid import ExplicitVRLittleEndian
-
-    meta = FileMetaDataset()
-    meta.TransferSyntaxUID = ExplicitVRLittleEndian
-    meta.MediaStorageSOPClassUID = meta.MediaStorageSOPInstanceUID = "1.2.3"
-    result = FileDataset("x", {}, file_meta=meta, preamble=b"\0" * 128)
-    result.Rows, result.Columns = pixels.shape
-    result.SamplesPerPixel, result.PixelRepresentation = 1, 0
-    result.BitsAllocated, result.BitsStored, result.HighBit = 16, 12, 11
-    result.PhotometricInterpretation = "MONOCHROME1" if inverted else "MONOCHROME2"
-    result.PixelData = pixels.astype(np.uint16).tobytes()
-    stream = io.BytesIO()
-    pydicom.dcmwrite(stream, result, enforce_file_format=True)
-    return stream.getvalue()
+    result, buffer = pydicom.Dataset(), io.BytesIO()
+    result.SOPClassUID, result.file_meta = "1.2.3", pydicom.dataset.FileMetaDataset()
+    result.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+    result.set_pixel_data(pixels.astype(np.uint16), f"MONOCHROME{1 if inverted else 2}", 12)
+    result.save_as(buffer, enforce_file_format=True)
+    return buffer.getvalue()
 
 
 def put_all(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -94,32 +85,20 @@ def put_all(folder: Path, files: dict[str, str | bytes]) -> Path:
     return folder
 
 
-HEADER = (
-    "Path,Sex,Age,Frontal/Lateral,AP/PA,No Finding,Enlarged Cardiomediastinum,Cardiomegaly,Lung Opacity,Lung Lesion,"
-    "Edema,Consolidation,Pneumonia,Atelectasis,Pneumothorax,Pleural Effusion,Pleural Other,Fracture,Support Devices\n"
-)
-
-
-def chexpert_row(path: str, view: str, cardio: str, edema: str, cons: str, atel: str, effusion: str) -> str:
-    return f"{path},Female,68,{view},AP,,,{cardio},,,{edema},{cons},,{atel},,{effusion},,,\n"
-
-
-def chexpert(folder: Path, edition: str = "CheXpert-v1.0-small") -> dict[str, str | bytes]:
-    view = "train/patient0000{}/study1/view1_frontal.jpg"
-    rows = [
-        chexpert_row(f"{edition}/{view.format(1)}", "Frontal", "1.0", "-1.0", "", "", "0.0"),
-        chexpert_row(
-            f"{edition}/train/patient00001/study1/view2_lateral.jpg", "Lateral", "1.0", "", "", "", ""
-        ),
-        chexpert_row(f"{edition}/{view.format(2)}", "Frontal", "-1.0", "", "1.0", "-1.0", "1.0"),
-        chexpert_row(f"{edition}/{view.format(3)}", "Frontal", "", "1", "-1.0", "", "-1.0"),
-    ]
-    valid = chexpert_row(
-        f"{edition}/valid/patient64541/study1/view1_frontal.jpg", "Frontal", "0.0", "0.0", "1.0", "0.0", "0.0"
-    )
-    pictures = {f"{edition}/{view.format(k)}": png(10 * k) for k in (1, 2, 3)}
-    pictures[f"{edition}/valid/patient64541/study1/view1_frontal.jpg"] = png(70)
-    return {"train.csv": HEADER + "".join(rows), "valid.csv": HEADER + valid, **pictures}
+def chexpert(edition: str = "CheXpert-v1.0-small") -> dict[str, str | bytes]:
+    """Both tables and their pictures; a finding is there (1), not there (0), uncertain (-1) or not spoken of."""
+    findings = "Cardiomegaly,Lung Opacity,Lung Lesion,Edema,Consolidation,Atelectasis,Pleural Effusion"
+    head, study = f"Path,Sex,Frontal/Lateral,{findings}\n", "study1/view1_frontal.jpg"
+    first, second, third = (f"{edition}/train/patient0000{k}/{study}" for k in (1, 2, 3))
+    valid = f"{edition}/valid/patient64541/{study}"
+    rows = f"""{first},Female,Frontal,1.0,,,-1.0,,,0.0
+{first.replace("1_frontal", "2_lateral")},Female,Lateral,1.0,,,,,,
+{second},Male,Frontal,-1.0,,,,1.0,-1.0,1.0
+{third},Male,Frontal,,,,1,-1.0,,-1.0
+"""
+    pictures = {first: png(10), second: png(20), third: png(30), valid: png(70)}
+    tables = {"train.csv": head + rows, "valid.csv": f"{head}{valid},Male,Frontal,0.0,,,0.0,1.0,0.0,0.0\n"}
+    return {**tables, **pictures}
 
 
 def nih(header: str) -> dict[str, str | bytes]:
@@ -127,7 +106,5 @@ def nih(header: str) -> dict[str, str | bytes]:
     text = rows.format("Cardiomegaly|Effusion", "No Finding", "Hernia|Edema|Consolidation|Atelectasis")
     names = ("00000001_000", "00000001_001", "00000002_000")
     pictures = {f"images_00{i % 2 + 1}/images/{name}.png": png(10 * i + 10) for i, name in enumerate(names)}
-    return {
-        "table": f"Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,{header}\n{text}",
-        **pictures,
-    }
+    head = f"Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,{header}"
+    return {"table": f"{head}\n{text}", **pictures}

@@ -40,10 +40,11 @@ def test_what_a_spreadsheet_saves_is_the_same_table(
         "a,kind\r1,x\r3,x\r2,y\r4,y\r",
         'a,remark,kind\n1,"u\rv",x\n2,w,y\n3,w,x\n4,w,y\n',
         "a;kind\n1;x;\n2;y;\n3;x;\n4;y;\n",
+        "a;age, years;kind\n1;7;x\n2;9;y\n3;8;x\n4;7;y\n",
     ],
 )
-def test_odd_ends_of_lines_are_read(own_table: OwnTable, text: str) -> None:
-    """Carriage returns that end all lines or stand in quotes, and a separator behind the last cell."""
+def test_odd_ends_and_headers_are_read(own_table: OwnTable, text: str) -> None:
+    """Carriage returns that end lines or stand in quotes, a separator behind the last cell, a comma in a name."""
     read = own_table(text, "test_share: 0.5\n")
     assert sorted([*read.x_train[:, 0], *read.x_test[:, 0]]) == [1, 2, 3, 4]
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from raw_files import put, tar_of
+from raw_files import put, put_all, tar_of
 
 from fedbench.data import datasets
-from fedbench.data.datasets._medmnist import MedSet
 from fedbench.errors import UserError
 
 SETS = "torchvision.datasets"
@@ -85,15 +84,11 @@ def cifar(monkeypatch):
     """Small CIFAR-10 batches with their checksums told to torchvision; returns the files by name."""
     pytest.importorskip("torchvision")
     rng = np.random.default_rng(1)
-    files = {
-        f"data_batch_{k}": pickle.dumps(
-            {"data": rng.integers(0, 256, (4, 3072), dtype=np.uint8), "labels": [k] * 4}
-        )
-        for k in range(1, 6)
-    }
-    files["test_batch"] = pickle.dumps(
-        {"data": rng.integers(0, 256, (2, 3072), dtype=np.uint8), "labels": [0, 9]}
-    )
+    labels = {f"data_batch_{k}": [k] * 4 for k in range(1, 6)} | {"test_batch": [0, 9]}
+    files = {}
+    for name, of in labels.items():
+        data = rng.integers(0, 256, (len(of), 3072), dtype=np.uint8)
+        files[name] = pickle.dumps({"data": data, "labels": of})
     files["batches.meta"] = pickle.dumps({"label_names": list("abcdefghij")})
     known = f"{SETS}.CIFAR10"
     sums = [[name, md5(content)] for name, content in files.items()]
@@ -111,8 +106,7 @@ def test_cifar10_keeps_planes_rows_and_columns(cifar, tmp_path, packed, monkeypa
         monkeypatch.setattr(f"{SETS}.CIFAR10.tgz_md5", md5(archive))
         put(tmp_path / "mirror" / "cifar-10-python.tar.gz", archive)
     else:
-        for name, content in cifar.items():
-            put(tmp_path / "mirror" / "cifar-10-batches-py" / name, content)
+        put_all(tmp_path / "mirror/cifar-10-batches-py", cifar)
     dataset = dataclasses.replace(datasets.get("cifar10"), title="Mine")
     read = dataset.prepare(dataset.fetch(tmp_path, str(tmp_path / "mirror")))
     planes = pickle.loads(cifar["data_batch_2"])["data"].reshape(4, 3, 32, 32)
@@ -123,8 +117,7 @@ def test_cifar10_keeps_planes_rows_and_columns(cifar, tmp_path, packed, monkeypa
 
 def test_a_pickle_with_a_wrong_checksum_is_never_opened(cifar, tmp_path, server, monkeypatch):
     evil = pickle.dumps(Marker(str(tmp_path / "opened")))
-    for name, content in cifar.items():
-        put(tmp_path / "mirror" / "cifar-10-batches-py" / name, evil if name == "data_batch_3" else content)
+    put_all(tmp_path / "mirror/cifar-10-batches-py", cifar | {"data_batch_3": evil})
     monkeypatch.setattr(f"{SETS}.CIFAR10.url", f"{server.url}/gone")
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     dataset = datasets.get("cifar10")
@@ -192,9 +185,7 @@ def test_facts_agree_with_each_other():
     for name in datasets.names():
         dataset = datasets.get(name)
         assert dataset.name == name
-        if name != "imagenet" and (
-            dataset.classes or not (isinstance(dataset, MedSet) or name.startswith("omniglot"))
-        ):  # named while preparing
+        if dataset.classes:  # others are named while preparing
             assert len(set(dataset.classes)) == len(dataset.classes) > 1
         assert dataset.licence and dataset.source
         assert dataset.shape or name == "insurance"  # whose files have more features in some years

@@ -80,9 +80,8 @@ def test_numbers_types_labels_and_states(small: Insurance, folder: Callable[...,
     of_a_year = [1, 0, 0, 0, 0, 0, 1, 0, 0, 0]  # rows 4 and 5 are outside the states; 9 is excluded for less
     assert read.y_train.tolist() == of_a_year * 5 and read.y_test.tolist() == of_a_year
     train = read.x_train[:40]
-    order = sorted(
-        ["Tot_Benes", "Tot_Sbmtd_Chrg", "Drug_Tot_Srvcs", "Bene_Avg_Age", *CONDITIONS], key=str.lower
-    )
+    totals = ["Tot_Benes", "Tot_Sbmtd_Chrg", "Drug_Tot_Srvcs", "Bene_Avg_Age"]
+    order = sorted([*totals, *CONDITIONS], key=str.lower)
     raw = pd.concat([year(number) for number in YEARS[:4]])
     raw = raw[raw["Rndrng_Prvdr_State_Abrvtn"].isin(STATES)][order]
     for at, name in enumerate(order):
@@ -105,19 +104,11 @@ def test_a_type_that_training_does_not_know_is_none(small: Insurance, folder: Ca
     ("table", "change", "message"),
     [
         ("change", lambda t: t.drop(columns="Rndrng_NPI"), r"D19_Prov.csv has no column rndrng_npi"),
-        (
-            "change",
-            lambda t: t.drop(columns="Tot_Benes"),
-            r"different columns \(tot_benes.*in the same edition",
-        ),
+        ("change", lambda t: t.drop(columns="Tot_Benes"), r"different columns \(tot_benes.*same edition"),
         ("change", lambda t: t.assign(Rndrng_NPI=123), r"'123' is not an NPI, which has 10 digits"),
         ("change", lambda t: t.assign(Tot_Benes="many"), r"column tot_benes holds 'many'"),
         ("change", lambda t: t.assign(Tot_Benes="-3"), r"column tot_benes holds .*-3"),
-        (
-            "leie",
-            lambda t: t.drop(columns="EXCLTYPE"),
-            "no column EXCLTYPE: it is not the list of exclusions",
-        ),
+        ("leie", lambda t: t.drop(columns="EXCLTYPE"), "no column EXCLTYPE: it is not the list of"),
         ("leie", lambda t: t.assign(NPI="12345"), "'12345' is not an NPI"),
     ],
 )

@@ -104,7 +104,7 @@ def test_melanoma_without_a_picture_or_a_column_says_which(lesions, tmp_path):
         dataset.prepare(tmp_path)
     rows = [row.replace("target", "y") for row in rows]
     put(tmp_path / "jpeg-melanoma-256x256.zip", melanoma_zip(rows, files))
-    with pytest.raises(UserError, match=r"train\.csv has no column target"):
+    with pytest.raises(UserError, match=r"jpeg-melanoma-256x256\.zip has no column 'target'"):
         dataset.prepare(tmp_path)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from raw_files import put
 
 from fedbench.data import datasets
 from fedbench.data.partition import load_partition, make_partition
@@ -93,9 +94,7 @@ def test_the_labels_of_chestxray14_give_the_shares_that_codasca_prints(tmp_path)
     rows = ["Image Index,Finding Labels,Patient ID"]
     for image, row in zip(images.astype(str), labels, strict=True):
         rows.append(f"{image},{'|'.join(names[row]) or 'No Finding'},{int(image[:8])}")
-    folder = tmp_path / "raw" / "chestxray14"
-    folder.mkdir(parents=True)
-    (folder / "Data_Entry_2017.csv").write_text("\n".join(rows) + "\n")
+    put(tmp_path / "raw/chestxray14/Data_Entry_2017.csv", "\n".join([*rows, ""]).encode())
     counts = datasets.get("chestxray14").count_labels(tmp_path)
     assert counts is not None and sum(counts.values()) == 112_120
     shares = {

@@ -28,7 +28,7 @@ def findings(table: pd.DataFrame) -> list[str]:
 @pytest.mark.parametrize("edition", ["CheXpert-v1.0-small", "CheXpert-v1.0"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_chexpert_with_its_official_part(tmp_path: Path, edition: str, packed: bool) -> None:
-    files = chexpert(tmp_path, edition)
+    files = chexpert(edition)
     if packed:
         with zipfile.ZipFile(tmp_path / "chexpert.zip", "w") as archive:
             for name in [name for name in files if name.endswith(".jpg")]:
@@ -47,7 +47,7 @@ def test_chexpert_with_its_official_part(tmp_path: Path, edition: str, packed: b
 
 
 def test_chexpert_by_patients_and_with_other_policies(tmp_path: Path) -> None:
-    put_all(tmp_path, chexpert(tmp_path))
+    put_all(tmp_path, chexpert())
     arrays = small("chexpert", test_share=0.3).prepare(tmp_path)
     assert len(arrays.y_test) == 1  # a third of three patients, and not twice
     zeros = small("chexpert", uncertain={})

@@ -16,7 +16,7 @@ from fedbench.data import inputs, round_batches
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.data.inputs import Mapped, copied, place
 from fedbench.data.multi_source import Rows
-from fedbench.engine.outcome import Outcome
+from fedbench.engine.execution import Outcome
 from fedbench.errors import UserError
 from fedbench.random import stream
 from fedbench.spec import RunSpec, TaskSpec, TrainSpec

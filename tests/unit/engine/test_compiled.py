@@ -18,8 +18,7 @@ from world import CPU, METHODS, images, simulate, spec, tiny_norm
 
 from fedbench.algorithms import fedavg
 from fedbench.engine import compiled, pooling, replay
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Progress
+from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.models import mlp

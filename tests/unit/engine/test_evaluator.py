@@ -20,7 +20,7 @@ from fedbench import tasks
 from fedbench.algorithms import fedavg, local_sgdam
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine.evaluator import MOST_DEVICES, Evaluator
-from fedbench.engine.outcome import Stopped
+from fedbench.engine.execution import Stopped
 from fedbench.engine.simulate import Simulation
 from fedbench.net import Net
 from fedbench.objectives.metrics import auc, average_precision, binary_metrics, multiclass_metrics, recalls

@@ -11,8 +11,8 @@ import torch
 from world import CPU, images, saved, simulate, spec
 
 from fedbench.algorithms import pairwise
+from fedbench.engine.execution import Progress
 from fedbench.engine.loop import _without_nan
-from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.random import stream

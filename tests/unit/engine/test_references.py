@@ -15,8 +15,7 @@ from world import points as doubles
 
 from fedbench import net
 from fedbench.data.clients import Arrays
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Outcome, Progress
+from fedbench.engine.execution import Execution, Outcome, Progress
 from fedbench.engine.references import Alone, pooled, simulation_of
 from fedbench.engine.simulate import Simulation
 from fedbench.engine.weights import named

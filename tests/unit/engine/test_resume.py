@@ -12,8 +12,7 @@ import torch
 from world import CPU, METHODS, images, saved, simulate, spec
 
 from fedbench.engine import checkpoint
-from fedbench.engine.execution import Execution
-from fedbench.engine.outcome import Outcome, Progress
+from fedbench.engine.execution import Execution, Outcome, Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import ReadError
 from fedbench.objectives.metrics import auc

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from world import CPU, METHODS, images, same, simulate, spec
 
 from fedbench.algorithms import coda
-from fedbench.engine.participation import groups, participants
+from fedbench.engine.schedule import groups, participants
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.method import FederatedMethod

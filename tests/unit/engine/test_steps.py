@@ -12,10 +12,8 @@ from torch.nn.functional import conv2d
 from world import CPU, images, simulate, spec
 
 from fedbench.algorithms import fedavg, local_sgdm
-from fedbench.engine import rows
-from fedbench.engine.loop import PLAIN, TINY, TOGETHER, choose_chunk_size
+from fedbench.engine.loop import LONG, PLAIN, TINY, TOGETHER, choose_chunk_size, flushed, put_rows, take_rows
 from fedbench.engine.simulate import Simulation
-from fedbench.engine.subnormal import flushed
 from fedbench.problem import Batch, Problem, State
 
 NETWORKS: list[tuple[str, dict[str, Any]]] = [
@@ -204,17 +202,17 @@ def test_clients_train_flushed_and_the_evaluation_is_not() -> None:
     assert set(seen) == {("step", True), ("evaluation", False)}
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (rows.LONG,), (2, rows.LONG)])
+@pytest.mark.parametrize("shape", [(), (3,), (LONG,), (2, LONG)])
 def test_rows_are_those_of_indexing(shape: tuple[int, ...]) -> None:
     tensor, values = torch.rand(5, *shape), torch.rand(2, *shape)
-    taken = rows.take(tensor, [3, 1])
+    taken = take_rows(tensor, [3, 1])
     assert torch.equal(taken, tensor[[3, 1]])
     expected = tensor.clone()
     expected[[4, 0]] = values
-    rows.put(tensor, [4, 0], values)
+    put_rows(tensor, [4, 0], values)
     assert torch.equal(tensor, expected)
     before = tensor.clone()
     taken.zero_()
     assert torch.equal(tensor, before), "what was taken is a copy"
     with pytest.raises((ValueError, RuntimeError, IndexError)):
-        rows.put(tensor, [0, 1, 2], values)
+        put_rows(tensor, [0, 1, 2], values)

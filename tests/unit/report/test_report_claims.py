@@ -190,22 +190,35 @@ def test_cells_that_a_table_pools_are_one_place(claimed: Project) -> None:
     assert finding.main.verdict.overall.mean == pytest.approx(0.03)
 
 
-def test_a_part_of_the_rivals_is_no_place(claimed: Project) -> None:
+def test_what_ran_is_written_in_all_forms_counted_by_places_and_counts_as_shipped_too(
+    claimed: Project,
+) -> None:
     finish(claimed, REDUCED, LEAD)
+    paths = tables.save(tables.claim_table(Plan(REDUCED)))
+    assert {path.parent for path in paths} == {Path("tables", "localscgdam")}
+    before = [path.read_bytes() for path in paths]
+    assert [path.read_bytes() for path in tables.save(tables.claim_table(Plan(REDUCED)))] == before
+    provenance = json.loads(paths[-1].read_text())["claims"][0]
+    assert provenance["verdicts"]["reduced"] == "supported" and len(provenance["cells"]["reduced"]) == 30
+    said = tables.claim_table(Plan(REDUCED)).terminal()
+    assert "it leads (6.2)" in said and "reduced: supported: won 6" in said and "demo: " not in said
+    main = find(Plan(REDUCED))[0].main
+    assert replace(main, total=1).words == "supported"
+    nowhere = replace(main, verdict=replace(main.verdict, kind=NOT_TESTABLE))
+    assert nowhere.words == "not testable: its condition holds in none of 6 settings", "of 18 six ran"
+    export_reproduced(Plan(REDUCED), "table1")
     for cell in claimed.cells():
         if cell.method == METHODS[1] and cell.dataset == "CIFAR10":
             (claimed.root / cell.path).unlink()
-    assert words(REDUCED)["reduced"] == "supported: won 3, lost 0, open 0 of 18"
-
-
-def test_shipped_numbers_count_and_are_marked(claimed: Project) -> None:
-    finish(claimed, REDUCED, LEAD)
-    export_reproduced(Plan(REDUCED), "table1")
+    without = REDUCED.model_copy(update={"shipped": False})
+    assert words(without)["reduced"] == "supported: won 3, lost 0, open 0 of 18", (
+        "a part of the rivals is no place"
+    )
+    assert "‡" not in tables.claim_table(Plan(without)).markdown()
     shutil.rmtree(claimed.root / "results")
     text = tables.claim_table(Plan(REDUCED)).markdown()
     assert "**supported: won 6, lost 0, open 0 of 18**‡" in text and "‡: reference results" in text
-    without = tables.claim_table(Plan(REDUCED.model_copy(update={"shipped": False}))).markdown()
-    assert "supported: won" not in without and "‡" not in without
+    assert "supported: won" not in tables.claim_table(Plan(without)).markdown()
 
 
 def test_rounds_to_a_target_count_as_shipped_too(project: Project) -> None:
@@ -232,18 +245,6 @@ def test_rounds_to_a_target_count_as_shipped_too(project: Project) -> None:
     assert not trained.main.shipped and shipped.main.shipped
 
 
-def test_all_forms_are_written_with_the_same_bytes(claimed: Project) -> None:
-    finish(claimed, REDUCED, LEAD)
-    paths = tables.save(tables.claim_table(Plan(REDUCED)))
-    assert {path.parent for path in paths} == {Path("tables", "localscgdam")}
-    before = [path.read_bytes() for path in paths]
-    assert [path.read_bytes() for path in tables.save(tables.claim_table(Plan(REDUCED)))] == before
-    provenance = json.loads(paths[-1].read_text())["claims"][0]
-    assert provenance["verdicts"]["reduced"] == "supported" and len(provenance["cells"]["reduced"]) == 30
-    said = tables.claim_table(Plan(REDUCED)).terminal()
-    assert "it leads (6.2)" in said and "reduced: supported: won 6" in said and "demo: " not in said
-
-
 def test_a_ratio_of_ends_needs_curves_as_a_difference_does(claimed: Project) -> None:
     ratio = {"largest": "p", "within": 0.01, "of": 4, "method": METHODS[0], "than": METHODS[1]}
     ratio |= {"metric": "test_auc", "at_least": 0.5}
@@ -254,14 +255,6 @@ def test_a_ratio_of_ends_needs_curves_as_a_difference_does(claimed: Project) -> 
     # every seed keeps up to the same p, and a p lies between is not known: 4, 8 and 16 are log 2 apart
     assert finding.main.verdict.overall.sd == pytest.approx(math.log(2) * math.sqrt(2 / 12))
     assert finding.main.verdict.p > 0
-
-
-def test_places_are_counted_where_there_are_several(claimed: Project) -> None:
-    finish(claimed, REDUCED, LEAD)
-    main = find(Plan(REDUCED))[0].main
-    assert replace(main, total=1).words == "supported"
-    nowhere = replace(main, verdict=replace(main.verdict, kind=NOT_TESTABLE))
-    assert nowhere.words == "not testable: its condition holds in none of 6 settings", "of 18 six ran"
 
 
 def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project) -> None:

@@ -88,6 +88,7 @@ def test_counts_stand_beside_print_and_equal_means_equal_in_print() -> None:
     )
     assert rows.loc[("Digits", "Training", "positive_percent"), "value"] != pytest.approx(20, abs=1e-9)
     assert rows.loc[("Digits", "Test", "n_negative"), "equal"] is False
+    assert rows.loc[("Digits", "Validation", "n_positive"), "value"] > 0
     assert rows.loc[("Digits", "Training", "n_negative"), "published"] == ""
     text = table.markdown()
     assert "= equal in the published digits" in text and "†: printed with a slip." in text and "1†" in text
@@ -131,11 +132,10 @@ def test_slips_are_named(changes: dict[str, Any], message: str) -> None:
         made(**changes)
 
 
-@pytest.mark.parametrize("kind", [{}, {"kind": "data"}])
-def test_what_a_call_sets_changes_the_data_and_is_said(kind: dict[str, Any]) -> None:
+def test_what_a_call_sets_changes_the_data_and_is_said() -> None:
     """``--set data.validation=0.3`` holds more out: the partition that is counted, and asked for, is that one."""
     given = {"data.validation": 0.3}
-    plain, table = made(**kind), made(given=given, **kind)
+    plain, table = made(), made(given=given)
     assert "Set for this call: data.validation = 0.3" in table.title
     assert "Set for" not in plain.title
     asked = Inputs(load_config(overrides={"set": given})).of_table("toy", "table2")
@@ -181,18 +181,3 @@ def test_there_is_nothing_to_export_of_data_that_are_not_here() -> None:
     made()
     with pytest.raises(UserError, match="none of the data of toy/table2"):
         facts.export(Plan(load_config(), "toy"), "table2")
-
-
-def test_a_table_of_data_counts_training_and_test_at_the_first_value_of_each_setting() -> None:
-    summary = partitioned()
-    train = summary["train"]
-    data = {"kind": "data", "splits": ["all"], "metrics": [], "rows": [], "columns": [], "published": None}
-    table = made(**data, settings={"imratio": [0.2, 0.1]})
-    rows = table.rows.set_index(["dataset", "split", "metric"])["value"]
-    assert (
-        rows["Digits", "Training", "n_samples"] == train["n"] and rows["Digits", "Test", "n_samples"] == 359
-    )
-    assert rows["Digits", "Training", "n_positive"] == train["class_counts"]["1"]
-    assert rows["Digits", "Validation", "n_samples"] == summary["validation"]["n"] > 0
-    assert "Digits: samples of 1×8×8, 3 clients." in table.notes
-    assert table.shown.left == "Not prepared here: Printed (9 of 18 numbers)."

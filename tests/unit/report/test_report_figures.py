@@ -277,16 +277,6 @@ def test_curves_over_cycles_samples_and_seconds_which_are_averaged(project: Proj
         assert points["x"].tolist() == expected and points["mean"].tolist() == pytest.approx([0.5, 0.8, 0.9])
 
 
-@pytest.mark.parametrize(
-    ("change", "missing"), [({"x": "cycle"}, "cycle"), ({"metrics": ["test_ap"]}, "test_ap")]
-)
-def test_what_no_curve_has_is_named(project: Project, change: dict[str, Any], missing: str) -> None:
-    figure(project, BASE | change)
-    project.fill("localscgdam", "figure1")
-    said = f"the curves on file have no {missing}, only iteration, round, test_auc"
-    assert said in make(REDUCED).words
-
-
 def axes_of(curves: list[Curve], across: Across = Across("")) -> Axes:  # noqa: B008
     """The axes of one panel with these curves."""
     looks = style.styles_in_order([curve.label for curve in curves])
@@ -399,28 +389,17 @@ def hospitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> dict[str, Ce
 
 def finish_hospitals(project: Project, cell: Cell, values: dict[str, list[float]]) -> None:
     """Give each seed its AUC in each hospital, and 0.75 over all."""
-    project.finish(cell, [0.75] * 3)
-    runs = [
-        {
-            **{"seed": run.seed, "key": run.key, "status": "finished", "reason": ""},
-            "metrics": {"test_auc": 0.75} | {f"test_auc@{site}": of[i] for site, of in values.items()},
-            "provenance": {},
-        }
-        for i, run in enumerate(cell.runs)
-    ]
-    project.write(cell, runs)
-
-
-def make_forest(config: Config) -> figures.Drawing:
-    return figures.drawing_of(Plan(config), "figure1")
+    of_seeds = [{f"test_auc@{site}": of[i] for site, of in values.items()} for i in range(len(cell.runs))]
+    runs = zip(cell.runs, of_seeds, strict=True)
+    project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.75, **of}) for run, of in runs])
 
 
 def test_points_are_the_means_of_each_hospital_with_the_interval_of_its_patients(
     project: Project, hospitals: dict[str, Cell]
 ) -> None:
-    assert make_forest(REDUCED).points.empty, "nothing has run"
+    assert make(REDUCED).points.empty, "nothing has run"
     finish_hospitals(project, hospitals["CoDA"], CODA)
-    drawn = make_forest(REDUCED).points
+    drawn = make(REDUCED).points
     assert drawn[["metric", "curve", "x"]].to_numpy().tolist() == [
         [name, "CoDA", row] for row, name in enumerate(SITES)
     ]
@@ -432,11 +411,11 @@ def test_points_are_the_means_of_each_hospital_with_the_interval_of_its_patients
 
 
 def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
-    project: Project, hospitals: dict[str, Cell]
+    project: Project, hospitals: dict[str, Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finish_hospitals(project, hospitals["CoDA"], CODA)
     finish_hospitals(project, hospitals["LocalSGDM"], {"Basel": [0.6] * 3, "Lyon": [0.7] * 3})
-    drawing = make_forest(REDUCED)
+    drawing = make(REDUCED)
     (axes,) = drawing.picture.axes
     names = [text.get_text() for text in axes.get_yticklabels()]
     assert names == ["all test samples (30 of 70)", "Basel (28 of 60)", "Lyon (2 of 10)"]
@@ -447,84 +426,57 @@ def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
     dots = axes.collections[0].get_offsets()
     assert sorted(dots[:, 0]) == pytest.approx(sorted([0.75] * 3 + CODA["Basel"] + CODA["Lyon"]))
     assert axes.get_xlabel() == "test AUC" and "draw of test samples" in drawing.words
-    alone = make_forest(REDUCED.model_copy(update={"seeds": [0]}))
+    alone = make(REDUCED.model_copy(update={"seeds": [0]}))
     assert "over 1 seed, dots: each seed, bars: 90%" in alone.words, "bars are explained for one seed too"
-
-
-def test_a_hospital_without_a_number_says_why_in_its_row(
-    project: Project, hospitals: dict[str, Cell]
-) -> None:
     finish_hospitals(project, hospitals["CoDA"], {"Basel": CODA["Basel"], "Lyon": [float("nan")] * 3})
-    finish_hospitals(project, hospitals["LocalSGDM"], {"Basel": [0.6] * 3, "Lyon": [0.7] * 3})
-    (axes,) = make_forest(REDUCED).picture.axes
-    said = [(text.get_text(), round(text.get_position()[1])) for text in axes.texts if text.get_text()]
-    assert said == [("undefined", SITES.index("test_auc@Lyon"))]
-
-
-def test_without_the_data_there_are_no_counts_and_no_intervals(
-    project: Project, hospitals: dict[str, Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finish_hospitals(project, hospitals["CoDA"], CODA)
+    said = [(text.get_text(), round(text.get_position()[1])) for text in make(REDUCED).picture.axes[0].texts]
+    assert [pair for pair in said if pair[0]] == [("undefined", SITES.index("test_auc@Lyon"))]
     monkeypatch.setattr(forest, "tested", lambda plan, place: {})
-    drawing = make_forest(REDUCED)
-    assert "bars" not in drawing.words and "not prepared here" in drawing.words
-    assert drawing.points["low"].isna().all() and drawing.points["mean"].notna().all()
-    assert drawing.picture.axes[0].get_yticklabels()[1].get_text() == "Basel"
+    without = make(REDUCED)
+    assert "bars" not in without.words and "not prepared here" in without.words
+    assert without.points["low"].isna().all() and without.points["mean"].notna().all()
+    assert without.picture.axes[0].get_yticklabels()[1].get_text() == "Basel"
 
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture
-def lines() -> Figure:
-    lines = Figure()
-    axes = lines.subplots()
-    for slope in range(1, 40):
-        axes.plot([0, 1, 2], [0, slope, 4.5], marker="o", alpha=0.45, color="#d55e00", linestyle="--")
-    axes.set_title("5 < α & more")
-    return lines
-
-
-def shapes(svg: str, tag: str) -> list[tuple[float, ...]]:
+def shapes(root: ElementTree.Element, tag: str) -> list[tuple[float, ...]]:
     """The coordinates of elements of a kind."""
     attributes = ("d", "x", "y", "transform")
-    elements = [*ElementTree.fromstring(svg).iter(SVG + tag)]
-    told = [" ".join(e.get(name, "") for name in attributes) for e in elements]
+    told = [" ".join(e.get(name, "") for name in attributes) for e in root.iter(SVG + tag)]
     told = [re.sub(r"rotate\(-0 .*?\)", "", text) for text in told]
     return [tuple(float(number) for number in re.findall(r"-?\d+\.?\d*", text)) for text in told]
 
 
-def styles(svg: str) -> list[str]:
+def styles(root: ElementTree.Element) -> list[str]:
     """The style of each element that has one, without its font."""
-    root = ElementTree.fromstring(svg)
     css = "".join(e.text or "" for e in root.iter(f"{SVG}style"))
     rules = dict(re.findall(r"\.(s\d+)\{(.*?)\}", css))
     told = [e.get("style") or rules.get(e.get("class", ""), "") for e in root.iter()]
     return [re.sub(r"; font-family: 'DejaVu Sans'", "", style) for style in told if style]
 
 
-def test_shapes_texts_and_styles_are_those_of_the_figure(lines: Figure) -> None:
-    small, usual = small_svg(lines), render(lines, "svg", text=True).decode()
+def test_a_small_svg_has_the_shapes_texts_styles_and_references_of_the_figure() -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    for slope in range(1, 40):
+        axes.plot([0, 1, 2], [0, slope, 4.5], marker="o", alpha=0.45, color="#d55e00", linestyle="--")
+    axes.set_title("5 < α & more")
+    text = small_svg(figure)
+    small, usual = (ElementTree.fromstring(svg) for svg in (text, render(figure, "svg", text=True).decode()))
     for tag in ("path", "use", "text", "rect"):
         for ours, theirs in zip(shapes(small, tag), shapes(usual, tag), strict=True):
             assert ours == pytest.approx(theirs, abs=0.1), tag
     assert styles(small) == styles(usual) and len({*styles(small)}) > 5
-    texts = [e.text for e in ElementTree.fromstring(small).iter(f"{SVG}text")]
-    assert "5 < α & more" in texts
-    assert "font-family:DejaVu Sans,Verdana,sans-serif" in small
-    assert len(small) < len(render(lines, "svg")) / 3
-
-
-def test_references_lead_to_what_they_led_to(lines: Figure) -> None:
-    small, usual = (
-        ElementTree.fromstring(svg) for svg in (small_svg(lines), render(lines, "svg", text=True).decode())
-    )
-    ids = {e.get("id"): e for e in small.iter() if e.get("id")}
-    theirs = {e.get("id"): e for e in usual.iter() if e.get("id")}
+    assert "5 < α & more" in [e.text for e in small.iter(f"{SVG}text")]
+    assert "font-family:DejaVu Sans,Verdana,sans-serif" in text
+    assert len(text) < len(render(figure, "svg")) / 3
+    ids, targets = ({e.get("id"): e.tag for e in root.iter() if e.get("id")} for root in (small, usual))
     pairs = [*zip(small.iter(f"{SVG}use"), usual.iter(f"{SVG}use"), strict=True)]
     assert len(pairs) > 100
-    for ours, their in pairs:
-        target = ids[ours.get("href", "")[1:]]
-        assert target.tag == theirs[their.get("{http://www.w3.org/1999/xlink}href", "")[1:]].tag
-    clips = set(re.findall(r"url\(#(\w+)\)", small_svg(lines)))
+    for our, their in pairs:
+        known = targets[their.get("{http://www.w3.org/1999/xlink}href", "")[1:]]
+        assert ids[our.get("href", "")[1:]] == known
+    clips = set(re.findall(r"url\(#(\w+)\)", text))
     assert clips and clips <= ids.keys()

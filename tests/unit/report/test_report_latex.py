@@ -40,10 +40,8 @@ needs_latex = pytest.mark.skipif(
 )
 def test_what_latex_reads_otherwise_or_its_fonts_lack_is_replaced(text: str, escaped: str) -> None:
     assert latex.escape(text) == escaped
-
-
-def test_a_label_is_mathematics_where_it_is_a_letter() -> None:
-    assert latex.label_text("p = 4 · share of positives = 0.1") == r"$p = 4$ $\cdot$ share of positives = 0.1"
+    label = latex.label_text("p = 4 · share of positives = 0.1")
+    assert label == r"$p = 4$ $\cdot$ share of positives = 0.1", "a setting called by a letter"
 
 
 @needs_latex
@@ -115,9 +113,6 @@ def test_without_latex_there_is_no_pdf_and_no_error(tmp_path: Path, monkeypatch:
     assert build_pdf(tex) is None and not tex.with_suffix(".pdf").exists()
 
 
-needs_latex = pytest.mark.skipif(
-    not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"
-)
 ROOT = Path(__file__).parents[3]
 FIRST = "localscgdam/table1/FashionMNIST/4/LocalSCGDAM"
 

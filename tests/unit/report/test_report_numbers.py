@@ -198,6 +198,9 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     assert (fewer.status, fewer.n_wanted, fewer.idle) == ("incomplete", 2, {}), "seed 1 is no part of it"
     fast = measured("finished", {0: 0.6, 1: 0.8}, 8, paces={1: 0.04})
     assert averaged(full, fast).paces == {1: pytest.approx(0.03)}
+    constant = [summarised(replace(full, values={0: 0.5, 1: 0.9}, metric="test_auc"))]
+    for idle in (*averages(constant, "p", (4,)), *pool(constant, ["p"])):
+        assert idle.idle == {"constant": [0]}, "it hides none that learned nothing"
     few = averaged(full, over=(4, 8, 32))
     assert (few.status, few.reason, few.values) == ("not run", "only 1 of its 3 values are run", {})
     (pooled,) = pool([full, fast], ["p"])
@@ -276,95 +279,58 @@ def test_a_slope_needs_all_its_points() -> None:
 
 
 COUNTS = [980, 1135, 885]
-NO_CURVE = pd.DataFrame()
-
-
-def curve(*aucs: float, ap: float = 0.3) -> pd.DataFrame:
-    moving = [ap + 0.1 * n for n in range(len(aucs))] if ap != 0.3 else [ap] * len(aucs)
-    return pd.DataFrame({"round": range(len(aucs)), "test_auc": aucs, "test_ap": moving})
+FIRST = 980 / 3000
+"""The accuracy of predicting the first class."""
 
 
 @pytest.mark.parametrize(
-    "metrics, collected",
+    ("metrics", "counts", "word"),
     [
-        ({"test_overall_accuracy": 1135 / 3000}, run_facts.ONE_CLASS),
-        ({"test_overall_accuracy": 1136 / 3000}, ""),
-        ({"test_overall_accuracy": 980 / 3000, "test_minority_accuracy": 0.0}, run_facts.ONE_CLASS),
-        ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 1 / 3}, run_facts.ONE_CLASS),
-        ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 0.4}, ""),
-        ({"test_balanced_accuracy": 1 / 3, "test_f1": 0.1}, run_facts.ONE_CLASS),
-        ({"test_f1": 0.0}, ""),
+        ({"test_overall_accuracy": 1135 / 3000}, COUNTS, "one class"),
+        ({"test_overall_accuracy": 1136 / 3000}, COUNTS, ""),
+        ({"test_overall_accuracy": 1135 / 3000}, [], ""),  # without the classes nobody can tell
+        ({"test_overall_accuracy": FIRST, "test_minority_accuracy": 0.0}, COUNTS, "one class"),
+        ({"test_accuracy": FIRST, "test_balanced_accuracy": 1 / 3}, COUNTS, "one class"),
+        ({"test_accuracy": FIRST, "test_balanced_accuracy": 0.4}, COUNTS, ""),
+        ({"test_balanced_accuracy": 1 / 3, "test_f1": 0.1}, COUNTS, "one class"),
+        ({"test_f1": 0.0}, COUNTS, ""),
+        ({"test_accuracy": 1.0}, [0, 9], ""),  # there is but one
+        ({"test_auc": 0.7, "train_auc": 0.49}, [], "reversed"),
+        ({"test_auc_h@Basel": 0.2, "train_auc": 0.0}, [], "reversed"),
+        ({"val_ap": 0.1, "train_auc": 0.49}, [], "reversed"),
+        ({"test_loss": 0.3, "train_auc": 0.49}, [], ""),
+        *(({"test_auc": 0.7, "train_auc": trained}, [], "") for trained in (0.5, None, math.nan)),
+        # the ranking of a run that predicts one class may be good
+        *(({name: 0.93, "test_accuracy": FIRST}, COUNTS, "") for name in (
+            "test_auc", "test_ap", "test_loss", "test_sensitivity_at_0.9", "test_gradient_norm")),
+        ({"test_auc": 0.5}, [], "constant"),
+        ({"test_auc@Zurich": 0.5}, [], ""),  # of few patients it is one of a few values
+        ({"test_auc": 0.500001}, [], ""),
     ],
-)
-def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, float], collected: str) -> None:
-    for name in metrics:
-        assert run_facts.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == collected, name
-    assert not run_facts.sign(next(iter(metrics)), metrics, NO_CURVE, {}), (
-        "without the classes nobody can tell"
-    )
-    assert not run_facts.sign("test_accuracy", {"test_accuracy": 1.0}, NO_CURVE, {"test": [0, 9]}), (
-        "there is but one"
-    )
-
-
-def test_the_ranking_of_a_run_that_predicts_one_class_may_be_good() -> None:
-    for name in ("test_auc", "test_ap", "test_loss", "test_sensitivity_at_0.9", "test_gradient_norm"):
-        metrics = {"test_accuracy": 980 / 3000, name: 0.93}
-        assert run_facts.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == ""
-    # of a site, with two negatives among its patients, an AUC of one half is one of a few values
-    assert run_facts.constant("test_auc", 0.5) and not run_facts.constant("test_auc@Zurich", 0.5)
-
-
-@pytest.mark.parametrize(
-    "of, value, result",
-    [
-        (curve(0.6, 0.6, 0.6), 0.6, run_facts.FLAT),
-        (curve(0.6, 0.7, 0.7), 0.7, ""),
-        (curve(0.6, 0.6), 0.6, ""),
-        (curve(0.6, 0.6, 0.6, ap=0.2), 0.6, ""),
-        (curve(0.5, 0.5, 0.5), 0.5, run_facts.CONSTANT),
-        (curve(0.4, 0.5, 0.500001), 0.500001, ""),
-    ],
-)
-def test_a_curve_that_never_moves_is_flat(of: pd.DataFrame, value: float, result: str) -> None:
-    assert run_facts.sign("test_auc", {"test_auc": value}, of, {}) == result
-
-
-@pytest.mark.parametrize(
-    "trained, result",
-    [
-        (0.49, run_facts.REVERSED),
-        (0.0, run_facts.REVERSED),
-        (0.5, ""),
-        (None, ""),
-        (float("nan"), ""),
-    ],
-)
-def test_what_ranks_the_training_data_in_reverse_is_told_wherever_ranks_are_measured(
-    trained: float | None, result: str
+)  # fmt: skip
+def test_final_metrics_tell_of_a_run_that_learned_nothing(
+    metrics: dict[str, float | None], counts: list[int], word: str
 ) -> None:
-    metrics = {"test_auc": 0.7, "test_auc_h@Basel": 0.2, "val_ap": 0.1, "train_auc": trained}
-    assert {run_facts.sign(name, metrics, NO_CURVE, {}) for name in metrics if name != "train_auc"} == {
-        result
-    }
-    assert not run_facts.sign("test_loss", metrics | {"test_loss": 0.3}, NO_CURVE, {})
-
-
-def test_perfect_from_the_first_round_on_is_not_flat() -> None:
-    perfect = pd.DataFrame({"test_auc": [1.0] * 4})
-    assert run_facts.sign("test_auc", {"test_auc": 1.0}, perfect, {}) == ""
-    assert run_facts.sign("test_auc", {"test_auc": 1.0}, perfect.assign(test_ap=0.9), {}) == run_facts.FLAT
+    said = {run_facts.sign(name, metrics, pd.DataFrame(), {"test": counts}) for name in metrics}
+    first = next(iter(metrics))
+    assert run_facts.sign(first, metrics, pd.DataFrame(), {"test": counts}) == word
+    assert word != "one class" or said == {word}, "every metric of it"
 
 
 @pytest.mark.parametrize(
-    "aps, collected",
-    [([0.2, 0.3, 0.3, 0.3], run_facts.STUCK), ([0.2, 0.2, 0.3, 0.3], ""), ([0.2, 1.0, 1.0, 1.0], "")],
+    ("curve", "word"),
+    [
+        ({"test_auc": [0.6] * 3, "test_ap": [0.3] * 3}, "flat"),
+        ({"test_auc": [0.6, 0.7, 0.7], "test_ap": [0.3] * 3}, ""),
+        ({"test_auc": [0.6] * 2}, ""),
+        ({"test_auc": [0.6] * 3, "test_ap": [0.2, 0.3, 0.4]}, ""),
+        ({"test_auc": [0.6] * 3, "val_auc": [0.2, 0.3, 0.4]}, "flat"),
+        ({"test_auc": [1.0] * 4}, ""),  # perfect from the first round on
+        ({"test_auc": [1.0] * 4, "test_ap": [0.9] * 4}, "flat"),
+    ],
 )
-def test_a_ranking_that_stands_still_at_the_end_is_stuck_unless_it_is_perfect(
-    aps: list[float], collected: str
-) -> None:
-    of = pd.DataFrame({"test_ap": aps})
-    assert run_facts.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == collected
+def test_a_curve_that_never_moves_is_flat(curve: dict[str, list[float]], word: str) -> None:
+    assert run_facts.sign("test_auc", {"test_auc": curve["test_auc"][-1]}, pd.DataFrame(curve), {}) == word
 
 
 @pytest.fixture
@@ -408,16 +374,6 @@ def test_a_table_names_them_in_their_cells_and_below_also_where_they_were_shippe
     text = table_of().markdown()
     assert "0.659‡±0.243 (1/3 one class)" in text and "0.700‡±0.000 (1/3 flat)" in text
     assert "CIFAR10, p = 4, CoDA: seed 1." in text
-
-
-def test_neither_a_pool_nor_an_average_hides_them() -> None:
-    places = [(("dataset", "D"), ("cut", n)) for n in range(2)]
-    numbers = [
-        summarised(Measured("demo", place, "CoDA", "test_auc", "finished", values={0: value, 1: 0.9}))
-        for place, value in zip(places, (0.5, 0.9), strict=True)
-    ]
-    for made in (averages(numbers, "cut", (0, 1)), pool(numbers, ["cut"])):
-        assert [number.idle for number in made] == [{run_facts.CONSTANT: [0]}]
 
 
 @pytest.mark.parametrize("word", run_facts.MEANING)

@@ -16,7 +16,7 @@ from fedbench.errors import UserError
 from fedbench.report.figures.build import drawing_of
 from fedbench.report.page.gather import chapter
 from fedbench.results.claims.findings import find
-from fedbench.results.export import add_curves, export_reproduced, in_order, thinned
+from fedbench.results.export import _with_others, add_curves, export_reproduced, in_order, thinned
 from fedbench.results.shipped import Shipped, load_curves
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
@@ -69,7 +69,9 @@ def test_shipped_numbers_are_shown_and_marked(project: Project) -> None:
         assert [line[4] for line in read] == ["0", "1", "2"], "the lines of the file that it was read from"
     assert not trained.rows["shipped"].any() and table.rows["shipped"].sum() == 30
     said = table.markdown()
-    assert said.count("‡") == 31 and "‡" not in trained.markdown() and "‡: not trained here." in said
+    assert (
+        said.count("‡") == 31 and "‡" not in trained.markdown() and "‡: (partly) trained elsewhere." in said
+    )
     assert "Scale reduced: nothing trained here" in said and r"$^\ddagger$" in table.tex()
     assert not table_of(REDUCED.model_copy(update={"shipped": False})).rows["shipped"].any()
 
@@ -116,38 +118,24 @@ def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project) -> Non
     assert not rows.loc[rows["method"] == "CoDA", "shipped"].any() and rows["shipped"].sum() == 24
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        *(("value", "x", "x"), ("pace", "1 h", "1 h"), ("seed", "x", "x"), ("seed", "", "column 4")),
-        *(("value", "", "{line}"), ("value", "1.2", "{line}"), ("value", "-0.1", "{line}")),
-        *(("metric", "", "{line}"), ("sign", "lost", "{line}"), ("status", "done", "{line}")),
-        *(("status", "diverged", "{line}"), ("seed", "-1", "{line}")),
-    ],
-)
-def test_a_cell_that_no_export_writes_is_named(
-    shipped: Project, column: str, value: str, message: str
-) -> None:
-    rows = rows_of_file(shipped)
-    line = rows.index[rows["metric"] == "test_auc"][3]
-    rows.loc[line, column] = value
-    rows.to_csv(shipped.root / FILE, index=False)
-    with pytest.raises(UserError, match=r"localscgdam\.csv.*" + message.format(line=f":{line + 2}: ")):
-        table_of()
-
-
-def test_two_values_of_a_run_and_a_file_of_another_form_are_named(shipped: Project) -> None:
-    """The first as after a merge that kept both sides."""
-    path = shipped.root / FILE
+def test_what_no_export_writes_is_named(shipped: Project) -> None:
+    """Words for numbers, another form, and two values of a run, as after a merge that kept both sides."""
+    path, rows = shipped.root / FILE, rows_of_file(shipped)
     before = path.read_text()
+    for column, value, message in (
+        ("value", "x", "x"), ("pace", "1 h", "1 h"), ("seed", "x", "x"), ("seed", "", "column 4"),
+    ):  # fmt: skip
+        rows.assign(**{column: [*rows[column][:3], value, *rows[column][4:]]}).to_csv(path, index=False)
+        with pytest.raises(UserError, match=r"localscgdam\.csv.*" + message):
+            table_of()
+    path.write_text(before.replace(",seed,", ",repeat,", 1))
+    with pytest.raises(UserError, match=r"localscgdam\.csv lacks the column seed.*`fedbench export`"):
+        table_of()
     lines = before.splitlines()
     at = next(n for n, line in enumerate(lines) if ",test_auc,0.8" in line)
     path.write_text("\n".join([*lines, lines[at].replace(",test_auc,0.8", ",test_auc,0.7")]) + "\n")
     both = rf"\.csv:{len(lines) + 1}: .*test_auc.* 0\.7\d+.*\.csv:{at + 1} .*0\.8\d+"
     with pytest.raises(UserError, match=both):
-        table_of()
-    path.write_text(before.replace(",seed,", ",repeat,", 1))
-    with pytest.raises(UserError, match=r"localscgdam\.csv lacks the column seed.*`fedbench export`"):
         table_of()
 
 
@@ -190,7 +178,7 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(project: P
         assert list(both[name]) == list(before[name])
     assert both["shipped"].all() and merged.verdict == finding.verdict and merged.shipped
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
-    assert "‡: not all seeds trained here." in table_of().markdown()
+    assert "‡: (partly) trained elsewhere." in table_of().markdown()
 
 
 def test_a_run_trained_here_counts_before_the_shipped_one(project: Project) -> None:
@@ -249,7 +237,6 @@ def test_seeds_that_miss_a_target_join_those_that_were_shipped(
     assert set(after["status"]) == {"not reached"} and set(after["n_seeds"]) == {3}
 
 
-FILE = "reproduced/reduced/localscgdam.csv"
 HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,commit,hardware"
 
 
@@ -284,8 +271,27 @@ def test_an_export_has_a_row_for_each_run_and_metric(project: Project) -> None:
     assert export_reproduced(Plan(REDUCED), "table1").read_bytes() == before
 
 
-def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project) -> None:
-    """Here seed 0 of everything, there seeds 1 and 2 of one dataset: the file has both."""
+def table(*rows: str) -> pd.DataFrame:
+    """Rows of a file: p, seed, key, metric and value; of a run that diverged without the last two."""
+    columns = ["p", "seed", "key", "metric", "value"]
+    return pd.DataFrame([[*row.split(), "", ""][:5] for row in rows], columns=columns)
+
+
+def test_new_rows_replace_those_of_their_runs_and_of_other_configurations() -> None:
+    """What the file has of other seeds and metrics stays; a run that two cells share has one number."""
+    before = table(
+        "4 0 run0 auc 0.1", "4 0 run0 ap 0.2", "4 1 old1 auc 0.3", "4 1 old1 ap 0.3", "4 2 run2 auc 0.4",
+        "4 3 run3 auc 0.5", "4 4 run4", "8 0 run0 auc 0.1", "8 0 run0 ap 0.2", "8 9 run9 auc 0.6",
+    )  # fmt: skip
+    new = table("4 0 run0 auc 0.7", "4 1 run1 auc 0.8", "4 3 run3", "4 4 run4 auc 0.9")
+    made = _with_others(new, before, ["p", "seed"])
+    assert sorted(" ".join(row).strip() for row in made.to_numpy()) == [
+        "4 0 run0 ap 0.2", "4 0 run0 auc 0.7", "4 1 run1 auc 0.8", "4 2 run2 auc 0.4", "4 3 run3",
+        "4 4 run4 auc 0.9", "8 0 run0 ap 0.2", "8 0 run0 auc 0.7", "8 9 run9 auc 0.6",
+    ]  # fmt: skip
+
+
+def test_an_export_adds_to_what_is_there_and_needs_something_of_this_machine(project: Project) -> None:
     project.fill("localscgdam", "table1", REDUCED.model_copy(update={"seeds": [0]}))
     first = exported(REDUCED)
     shutil.rmtree(project.root / "results")
@@ -297,47 +303,6 @@ def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project) ->
     seeds = both.groupby("dataset")["seed"].agg(lambda seeds: sorted({*seeds})).to_dict()
     assert seeds == {"CIFAR10": [0, 1, 2], "FashionMNIST": [0]}
     pd.testing.assert_frame_equal(both.loc[first.index].sort_index(), first.sort_index())
-    places = both.reset_index()[["dataset", "p", "method", "metric", "seed"]]
-    ordered = places.sort_values([*places], kind="stable")
-    assert list(ordered.index) == list(places.index), "in an order that does not depend on who came first"
-
-
-def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(project: Project) -> None:
-    """And one that diverged here has none of the numbers that it had."""
-    project.fill()
-    before = exported(REDUCED)
-    project.change(methods={"CoDA": {"params": {"lr": 0.5}}})
-    first, *changed = (c for c in project.cells() if c.method == "CoDA")
-    for cell in changed:
-        project.finish(cell, [0.1] * 3)
-    project.write(first, [run_result(r.seed, r.key, {}, "diverged", "nan") for r in first.runs[:1]])
-    after = exported(REDUCED)
-    coda = after[after["method"] == "CoDA"].reset_index()
-    of_first = (coda["dataset"] == first.dataset) & (coda["p"] == first.setting["p"])
-    now = {run.key for cell in changed for run in cell.runs}
-    assert set(coda.loc[~of_first, "key"]) == now and set(coda.loc[~of_first, "value"]) == {0.1}
-    assert set(coda.loc[of_first & (coda["seed"] == 0), "status"]) == {"diverged"}, "its old numbers are gone"
-    assert len(coda[of_first & (coda["seed"] > 0)]) > 1, "those not measured anew stay"
-    others = [of[of["method"] != "CoDA"] for of in (after, before)]
-    pd.testing.assert_frame_equal(*others, check_dtype=False)
-    again = changed[0].runs[0]
-    project.write(changed[0], [run_result(0, again.key, {}, "diverged", "nan")])
-    assert exported(REDUCED).loc[again.key, "status"].tolist() == ["diverged"], "under the same key, too"
-
-
-def test_a_run_that_two_cells_share_has_one_number(project: Project) -> None:
-    """Else the file contradicts itself, and is refused when it is read."""
-    project.fill()
-    exported(REDUCED)
-    path = project.root / FILE
-    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-    twin = rows[rows["key"] == rows["key"].iloc[0]].assign(p="99", value="0.123456", commit="elsewhere")
-    pd.concat([rows, twin]).to_csv(path, index=False)
-    export_reproduced(Plan(REDUCED), "table1")
-    made = pd.read_csv(path, dtype=str, keep_default_na=False)
-    assert (made["p"] == "99").sum() == len(twin), "the other place stays"
-    of_run = made[made["key"] == twin["key"].iloc[0]].groupby("metric")
-    assert (of_run["value"].nunique() == 1).all() and "0.123456" not in {*made["value"]}
 
 
 def test_rows_are_in_the_order_of_their_numbers() -> None:
@@ -373,14 +338,27 @@ def ship_curves(
 
 
 def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Project) -> None:
+    """What was trained here comes first, and runs of other keys count for nothing."""
     project.fill("localscgdam", "figure1")
     trained = drawing_of(Plan(REDUCED), "figure1")
-    drawing = drawing_of(ship_curves(project, REDUCED), "figure1")
+    plan = ship_curves(project, REDUCED)
+    drawing = drawing_of(plan, "figure1")
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
     assert "mean over 3 seeds" in drawing.words and "comes with the repository" in drawing.words
-    assert "shipped" not in trained.words
-    without = drawing_of(Plan(REDUCED.model_copy(update={"shipped": False})), "figure1")
-    assert without.points.empty and "no curve yet" in without.words
+    assert "comes with the repository" not in trained.words
+    for without in ({"shipped": False}, {"set": {"train.iterations": 200}}):
+        empty = drawing_of(Plan(REDUCED.model_copy(update=without)), "figure1")
+        assert empty.points.empty and "no curve yet" in empty.words
+    (cell, *_) = plan.cells("figure1")
+    for run in cell.runs:
+        project.write_curve(run.key, {"iteration": [0, 1000], "test_auc": [0.5, 0.6]})
+    project.finish(cell, [0.6] * 3)
+    levels, now = (
+        of.groupby(["panel", "curve"])["mean"].last()
+        for of in (drawing.points, drawing_of(plan, "figure1").points)
+    )
+    local = (cell.dataset, cell.method)
+    assert now[local] == 0.6 < levels[local] and now.drop(local).equals(levels.drop(local))
 
 
 def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(project: Project) -> None:
@@ -405,21 +383,6 @@ def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(project: P
 def texts(address: str) -> list[str]:
     """The texts of a picture; its lines differ in the digits that are shipped."""
     return re.findall(r"<text[^>]*>([^<]*)", unquote(address))
-
-
-def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(project: Project) -> None:
-    project.fill("localscgdam", "figure1")
-    plan = ship_curves(project, REDUCED)
-    (cell, *_) = plan.cells("figure1")
-    levels = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
-    for run in cell.runs:
-        project.write_curve(run.key, {"iteration": [0, 1000], "test_auc": [0.5, 0.6]})
-    project.finish(cell, [0.6] * 3)
-    now = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
-    local = (cell.dataset, cell.method)
-    assert now[local] == 0.6 < levels[local] and now.drop(local).equals(levels.drop(local))
-    other = REDUCED.model_copy(update={"set": {"train.iterations": 200}})
-    assert drawing_of(Plan(other), "figure1").points.empty
 
 
 def test_at_most_a_hundred_evaluations_are_kept_with_the_first_and_the_last() -> None:

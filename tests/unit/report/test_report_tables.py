@@ -145,25 +145,18 @@ def test_users_own_numbers_methods_and_datasets(project: Project) -> None:
     assert made.rows.set_index("method")["verdict"]["CoDA"] == "no reference"
 
 
-def test_a_label_is_what_tables_and_figures_print(project: Project) -> None:
-    paper = localscgdam()
-    for name, method in paper["methods"].items():
-        method["label"] = f"{name} & co"
-    project.save_paper("localscgdam", paper)
-    project.fill()
-    table = table_of()
-    assert "| CoDA & co" in table.markdown() and r"CoDA \& co" in table.tex()
-    assert {*table.rows["method"]} == {*METHODS}, "numbers keep the name"
-    drawn = figures.drawing_of(Plan(REDUCED), "figure1")
-    assert {curve.label for curve in drawn.content.panels[0].curves} == {f"{name} & co" for name in METHODS}
-    assert " & co) |" in claims.claim_table(Plan(REDUCED)).markdown(), "the rival that decides"
-
-
-def test_without_a_printed_value_left_there_is_no_column_for_one(project: Project) -> None:
+def test_a_label_is_what_tables_and_claims_print_and_no_column_is_for_print_that_lacks(
+    project: Project,
+) -> None:
+    project.change(methods={name: {"label": f"{name} & co"} for name in METHODS})
     demo = Config(scale="demo")
     project.finish_each(lambda cell: [0.9], demo)
-    text = table_of(demo).markdown()
+    table = table_of(demo)
+    text = table.markdown()
+    assert "| CoDA & co" in text and r"CoDA \& co" in table.tex()
+    assert {*table.rows["method"]} == {*METHODS}, "numbers keep the name"
     assert "Digits" in text and "paper" not in line(text, "Method")
+    assert " & co) |" in claims.claim_table(Plan(demo)).markdown(), "the rival that decides"
 
 
 def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Project) -> None:
@@ -289,27 +282,14 @@ def cells_of_digits(project: Project, data: Piece | None = None, train: Piece | 
     return project.cells("localscgdam", "table1", DIGITS)
 
 
-@pytest.mark.parametrize(
-    ("train", "said"),
-    [
-        ({}, "100 iterations, 4 clients"),
-        ({"iterations": None, "epochs": 2.5}, "2.5 epochs, 4 clients"),
-        ({"iterations": None, "rounds": 30}, "30 rounds, 4 clients"),
-    ],
-)
-def test_lengths_are_those_of_the_runs(project: Project, train: Piece, said: str) -> None:
-    chosen = cells_of_digits(project, train=train)
-    assert described.trained(chosen) == [f"Digits: {said}."]
-
-
-def test_a_table_says_that_clients_weigh_by_their_samples(project: Project) -> None:
-    assert described.weights(cells_of_digits(project)) == []
+def test_lengths_weights_and_what_training_starts_from_are_those_of_the_runs(project: Project) -> None:
+    lengths: tuple[Piece, ...] = ({}, {"iterations": None, "epochs": 2.5}, {"iterations": None, "rounds": 30})
+    for train, said in zip(lengths, ("100 iterations", "2.5 epochs", "30 rounds"), strict=True):
+        assert described.trained(cells_of_digits(project, train=train)) == [f"Digits: {said}, 4 clients."]
     weighed = described.weights(cells_of_digits(project, train={"weights": "samples"}))
     assert weighed == ["Digits: averages weigh clients by their training samples."]
-
-
-def test_what_training_starts_from_is_said(project: Project) -> None:
     chosen = cells_of_digits(project)
+    assert described.weights(chosen) == []
     plain = chosen[0].runs[0]
     parent = plain.model_copy(update={"train": plain.train.model_copy(update={"keep_model": True})})
     for start, said in (

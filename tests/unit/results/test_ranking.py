@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from fedbench.results.leaderboard import Rank, on_front, ranks
-from fedbench.results.statistics import holm
 
 
 def test_below_three_seeds_all_are_tied() -> None:
@@ -66,11 +65,6 @@ def test_differences_spread_by_the_step_of_the_metric_at_least() -> None:
         t = apart / (0.02 * math.sqrt(2 / 12)) * math.sqrt(3)
         assert (2 * stats.t.sf(t, 2) <= 0.05) == told
         assert (ranks(values)[0] == Rank(1, 1)) == told
-
-
-def test_holm_is_what_it_is_by_hand() -> None:
-    assert holm(np.array([0.04, 0.01, 0.03])) == pytest.approx([0.06, 0.03, 0.06])
-    assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
 
 
 def test_the_front_is_what_nobody_dominates() -> None:

@@ -86,6 +86,7 @@ def test_one_seed_shows_nothing() -> None:
 
 def test_holm_steps_down() -> None:
     assert holm(np.array([0.01, 0.04, 0.03, 0.5])) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
 
 
 def test_slope_of_logarithms() -> None:

@@ -16,7 +16,7 @@ PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 WINDOW = PLAIN | {"largest": "p", "within": 0.01, "at_least": 4}
 TREND = {"method": "Plain", "metric": "test_auc", "along": "p"}
 EXISTS = {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"}
-DATA = {"title": "f", "kind": "data", "datasets": []}
+DATA = {"title": "f", "kind": "facts", "datasets": []}
 
 
 def table(**changes: Any) -> dict[str, Any]:

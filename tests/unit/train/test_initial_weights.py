@@ -20,7 +20,6 @@ from fedbench.engine.weights import named, start_from
 from fedbench.errors import UserError
 from fedbench.models.resnet20 import build
 from fedbench.spec import NetworkSpec, RunSpec, StartSpec, TaskSpec
-from fedbench.store import exchange
 from fedbench.store.record import MODEL
 from fedbench.store.runs import Store
 from fedbench.study import configuration
@@ -71,32 +70,6 @@ def test_what_it_starts_from_is_trained_first_and_once(monkeypatch: pytest.Monke
     assert not (store.path(first.key) / MODEL).exists()  # kept on request only
 
 
-@pytest.mark.parametrize("stage", ["the first run", "the second run"])
-def test_killed_in_either_it_gives_the_same_bytes(
-    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, two = Store(tmp_path / "one"), Store(tmp_path / "two")
-    run = child(train=parent().train)
-    train_run(run, config(), first)
-    dies_in = parent().key if stage == "the first run" else run.key
-    original, left = Simulation.train_round, [1]
-
-    def dies(self: Simulation) -> Any:
-        if self.spec.key == dies_in and self.state.round == 1 and left:
-            left.pop()
-            raise KeyboardInterrupt
-        return original(self)
-
-    monkeypatch.setattr(Simulation, "train_round", dies)
-    with pytest.raises(KeyboardInterrupt):
-        train_run(run, config(), two)
-    assert two.unfinished() == [dies_in]
-    train_run(run, config(), two)
-    for key in (run.key, parent().key):
-        for name in ("curve.csv", MODEL):
-            assert (first.path(key) / name).read_bytes() == (two.path(key) / name).read_bytes()
-
-
 def test_without_the_head_all_but_the_output_layer_is_taken() -> None:
     run, store = child({"run": parent(), "drop_head": True}, train=parent().train), Store()
     frozen = run.model_copy(update={"params": {"lr": 0.0}})
@@ -117,18 +90,6 @@ def test_a_run_that_diverged_is_nothing_to_start_from() -> None:
         UserError, match=r"fedavg on digits, seed 0\), which another starts from, diverged: .*non-finite"
     ):
         train_run(child({"run": bad}), config(), Store())
-
-
-def test_a_model_travels_with_its_run_and_damage_is_named(tmp_path: Path) -> None:
-    store, other = Store(tmp_path / "one"), Store(tmp_path / "other")
-    train_run(parent(), config(), store)
-    exchange.export_runs(store, [parent().key], tmp_path / "runs.tar.gz")
-    exchange.import_runs(other, tmp_path / "runs.tar.gz")
-    path = other.path(parent().key) / MODEL
-    assert path.read_bytes() == (store.path(parent().key) / MODEL).read_bytes()
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(UserError, match=rf"is damaged \({MODEL} is not what was written\)"):
-        train_run(child(), config(), other)
 
 
 def of_file(path: Path, content: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fedbench.engine.outcome import Progress
+from fedbench.engine.execution import Progress
 from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.plan import Plan

@@ -21,7 +21,7 @@ from fake_trials import change
 from toy import PAPER
 
 import forks
-from fedbench.engine.outcome import Progress
+from fedbench.engine.execution import Progress
 from fedbench.errors import UserError
 from fedbench.files import alive
 from fedbench.spec import RunSpec

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import json
 import os
 import shlex
@@ -24,7 +23,7 @@ from fedbench.study.cells import Cell
 from fedbench.train import preflight
 from fedbench.workflow import requests
 from fedbench.workflow.requests import Requests
-from fedbench.workflow.rule_functions import ALL_CORES, RuleFunctions, options_of, or_exit
+from fedbench.workflow.rule_functions import ALL_CORES, RuleFunctions, options_of
 from fedbench.workflow.training import Training
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -76,22 +75,6 @@ def call_of(snakemake: Any = None, **given: Any) -> RuleFunctions:
 
 def cells() -> list[Cell]:
     return call_of().inputs.cells("toy", "table1")
-
-
-def test_a_mistake_ends_the_program_with_one_line() -> None:
-    for given, says in (
-        ({"paper": "tyo"}, r"unknown paper 'tyo'.*'toy'"),
-        ({"mirror": "gone"}, "mirror: gone does"),
-    ):
-        with pytest.raises(SystemExit, match=f"^error: {says}"):
-            call_of(**given)
-
-    def full() -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(SystemExit, match=r"^error: .*No space left"):
-        or_exit(full)
-    assert or_exit(max, 1, 2) == 2
 
 
 def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
@@ -179,24 +162,6 @@ def test_a_change_of_what_is_shown_is_a_new_request_and_the_same_content_is_not(
     assert request()["asked"] > changed["asked"]
 
 
-@pytest.mark.parametrize(
-    ("waiting", "cores", "share"), [(1, 4, 2), (3, 4, 1), (2, 4, 2), (1, None, 1), (1, 1, 1)]
-)
-def test_the_cells_that_are_left_share_the_cores(waiting: int, cores: int | None, share: int) -> None:
-    jobs = [Job(cell) for cell in cells()[:waiting]]
-    snakemake = workflow(jobs, cores=cores)
-    assert call_of(snakemake).training_cores(jobs[0].wildcards) == share, "two seeds a cell"
-    on_gpu = call_of(snakemake, device="cuda")
-    assert on_gpu.gpu == 1 == on_gpu.training_cores(jobs[0].wildcards)
-
-
-def test_a_cell_takes_a_gpu_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert call_of(device="auto").gpu == 0
-    (tmp_path / "nvidia-smi").touch(0o755)
-    assert call_of(device="auto").gpu == 1 and call_of(device="cpu").gpu == 0
-
-
 @pytest.mark.parametrize("outdated", [True, False])
 def test_a_dataset_whose_raw_files_have_changed_is_prepared_again(
     outdated: bool, monkeypatch: pytest.MonkeyPatch
@@ -209,20 +174,6 @@ def test_a_dataset_whose_raw_files_have_changed_is_prepared_again(
     assert call.prepare_request(digits) == ["results/requests/training/request.json"] * outdated
     cores = [call.decoding_cores(SimpleNamespace(dataset=name)) for name in ("chestxray14", "digits")]
     assert cores == [ALL_CORES, 1], "pictures are decoded by all"
-
-
-def test_a_dry_run_checks_each_cell_without_a_result_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    snakemake, asked = workflow(), list[list[str]]()
-    snakemake.dryrun = True
-    call = call_of(snakemake)
-    monkeypatch.setattr(preflight, "check", lambda cells: asked.append([cell.name for cell in cells]))
-    first, *others = cells()
-    first.path.parent.mkdir(parents=True)
-    first.path.write_text("{}")
-    for _ in range(2):
-        shown = call.table_inputs(SimpleNamespace(paper="toy", table="table1"))
-        assert shown == call.inputs.of_table("toy", "table1")
-    assert asked == [[cell.name for cell in others]]
 
 
 def test_what_is_trained_is_checked_before_and_explained_by_its_own_log(

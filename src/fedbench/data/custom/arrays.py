@@ -17,9 +17,8 @@ _FIELDS = [f"{kind}_{part}" for kind in "xy" for part in _PARTS]
 _FIELDS += [f"{kind}_{part}" for kind in ("group", "site") for part in ("train", "test")]
 ALIASES = {name: name for name in _FIELDS}
 ALIASES |= {name.removesuffix("_train"): name for name in _FIELDS}
-ALIASES |= {f"{part}_images": f"x_{part}" for part in _PARTS} | {
-    f"{part}_labels": f"y_{part}" for part in _PARTS
-}
+ALIASES |= {f"{part}_images": f"x_{part}" for part in _PARTS}
+ALIASES |= {f"{part}_labels": f"y_{part}" for part in _PARTS}
 """Names of arrays in an ``.npz`` (ours, Keras' and MedMNIST's), and what they are called here."""
 _AGAIN = "Write it again with numpy.savez, text as str and not as object."
 CHANNELS = (1, 3, 4)

@@ -46,10 +46,6 @@ class Table:
     rows: np.ndarray
     notes: tuple[str, ...]
 
-    def numbered(self, column: str) -> np.ndarray:
-        """Return a named column as numbers [n], counted in the order in which its values come."""
-        return pd.factorize(self.named[column])[0]
-
 
 def read_table(
     file: Path,
@@ -81,14 +77,12 @@ def read_table(
     for name in features:
         if features[name].isna().all():
             raise UserError(f"{file}: column {name!r} has empty cells alone; write `drop: [{name}]`")
-    gaps = frame[[*named]].isna()
-    if missing != "median":
-        gaps = pd.concat([gaps, features.isna()], axis=1)
+    gaps = frame[[*named, *(features if missing != "median" else ())]].isna()
     rows, notes = _without_gaps(file, gaps, missing, named)
     if not rows.any():
         raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")
     features = features.assign(**{name: _checked(file, features[name], name) for name in map(str, features)})
-    return _table(frame, named, features, rows, notes)
+    return _table(frame[[*named]], features, rows, notes)
 
 
 def read_more(
@@ -115,17 +109,11 @@ def read_more(
     frame = frame.assign(**{name: _checked(file, frame[name], name, trained=True) for name in numbers})
     gaps = frame[features if missing != "median" else []].isna()
     rows, notes = _without_gaps(file, gaps, missing, (), " and train again")
-    return _table(frame, [name for name in named if name in frame], frame[features], rows, notes)
+    return _table(frame[[name for name in named if name in frame]], frame[features], rows, notes)
 
 
-def _table(
-    frame: pd.DataFrame,
-    named: Sequence[str],
-    features: pd.DataFrame,
-    rows: np.ndarray,
-    notes: tuple[str, ...],
-) -> Table:
-    columns = {name: frame[name][rows].fillna("").to_numpy(dtype=str) for name in named}
+def _table(named: pd.DataFrame, features: pd.DataFrame, rows: np.ndarray, notes: tuple[str, ...]) -> Table:
+    columns = {str(name): named[name][rows].fillna("").to_numpy(dtype=str) for name in named}
     return Table(features[rows].reset_index(drop=True), columns, np.flatnonzero(rows), notes)
 
 
@@ -168,9 +156,8 @@ def _parsed(file: Path, named: Sequence[str], words: Iterable[str] = ()) -> pd.D
     empty = {name: [""] if name in named else [*_EMPTY] for name in header}
     text_in = dict.fromkeys((*named, *words), str)
     try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
-        with warnings.catch_warnings(
-            category=pd.errors.ParserWarning, action="error"
-        ):  # cells without a name
+        # cells without a name are warned of
+        with warnings.catch_warnings(category=pd.errors.ParserWarning, action="error"):
             return pd.read_csv(
                 io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=text_in, index_col=False,
                 keep_default_na=False, na_values=empty, lineterminator="\n",
@@ -184,20 +171,17 @@ def _parsed(file: Path, named: Sequence[str], words: Iterable[str] = ()) -> pd.D
 
 def _header(file: Path, text: str) -> tuple[list[str], str]:
     """Return the names of the columns and what separates them."""
-    names, separator = list[str](), ","
-    for separator in (",", ";", "\t"):
-        try:
-            names = next(csv.reader(io.StringIO(text[: 1 << 20]), delimiter=separator), [])
-        except csv.Error as error:
-            raise UserError(f"{file} cannot be read as a table ({error})") from None
-        if len(names) > 1:
-            break
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    try:
+        names = next(csv.reader(io.StringIO(text[: 1 << 20]), delimiter=separator), [])
+    except csv.Error as error:
+        raise UserError(f"{file} cannot be read as a table ({error})") from None
     if doubled := [name for name in names if names.count(name) > 1] or [name for name in names if not name]:
         raise UserError(
             f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are not "
             "features: leave them out"
         )
-    return names, separator if len(names) > 1 else ","
+    return names, separator
 
 
 def _decimal(file: Path, text: str) -> str:

@@ -215,6 +215,8 @@ class OwnDataset(Dataset):
 
     def _columns(self, inputs: bool) -> dict[str, Any]:
         """Return the rows of a table as a training part."""
+        import pandas as pd
+
         from fedbench.data.custom import tables
 
         spec, images, table = self.spec, self._images, self._table()
@@ -224,7 +226,7 @@ class OwnDataset(Dataset):
         if inputs:
             parts["x_train"] = table.features if images is None else table.named[spec.path]
         if spec.group is not None:
-            parts["group_train"] = table.numbered(spec.group)
+            parts["group_train"] = pd.factorize(table.named[spec.group])[0]
         if spec.site is not None:
             parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
         return parts

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -41,13 +40,15 @@ class HospitalSet(Dataset):
 
     Attributes:
         test_share: the share of each class of each hospital that is the test part.
+        hospitals: their names, by their numbers.
     """
 
     test_share: float = 0.2
+    hospitals: ClassVar[tuple[str, ...]]
 
-    @abstractmethod
     def site_names(self) -> tuple[str, ...]:
         """Return the names of the hospitals, by their numbers."""
+        return self.hospitals
 
     def _split(
         self, table: pd.DataFrame, y: np.ndarray, site: np.ndarray, groups: np.ndarray | None = None
@@ -79,16 +80,14 @@ class Heart(HospitalSet):
     numbers are standardized by the training part. Each patient has one row.
     """
 
+    hospitals = tuple(FILES)
+
     def downloads(self) -> tuple[Download, ...]:
         """One archive; four of its files are wanted."""
         address = "https://archive.ics.uci.edu/static/public/45/heart+disease.zip"
         return (
             Download("heart_disease.zip", (address,), None, tuple(RawFile(*file) for file in FILES.values())),
         )
-
-    def site_names(self) -> tuple[str, ...]:
-        """The hospitals."""
-        return tuple(FILES)
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the four tables and hold out a test part at each hospital."""
@@ -119,10 +118,7 @@ class Lung(HospitalSet):
     """
 
     test_share: float = 0.3
-
-    def site_names(self) -> tuple[str, ...]:
-        """The institutions with at least ten patients, by their numbers, and the others together."""
-        return (*(f"institution {number}" for number in LARGE), REST)
+    hospitals = (*(f"institution {number}" for number in LARGE), REST)
 
     def sources(self, folder: Path) -> list[Path]:
         """The file that is read: one in the raw folder, else that of the installed package, if it is there."""
@@ -156,26 +152,24 @@ class SkinLesions(HospitalSet):
     """HAM10000: a sample is a picture of 8 x 8 grey pixels with age, sex and body site; positive is a melanoma.
 
     All pictures of a lesion (a group) lie in one part. An age that is not known becomes the training part's median.
+    The first hospital is in Queensland; the others are two collections and an older one in Vienna.
     """
+
+    hospitals = ("rosendahl", "vidir_modern", "vidir_molemax", "vienna_dias")
 
     def downloads(self) -> tuple[Download, ...]:
         """Two tables, behind an account."""
         return tuple(Download(name) for name in LESIONS)
-
-    def site_names(self) -> tuple[str, ...]:
-        """The hospitals: one in Queensland, two collections and an older one in Vienna."""
-        return ("rosendahl", "vidir_modern", "vidir_molemax", "vienna_dias")
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read both tables and hold out lesions of each class at each hospital."""
         facts, pixels = (pd.read_csv(raw_dir / name) for name in LESIONS)
         if len(facts) != len(pixels):
             raise UserError(f"{raw_dir}: {LESIONS[0]} has {len(facts)} rows, {LESIONS[1]} has {len(pixels)}")
-        site = facts["dataset"].map({name: place for place, name in enumerate(self.site_names())})
+        site = facts["dataset"].map({name: place for place, name in enumerate(self.hospitals)})
         if site.isna().any():
-            raise UserError(
-                f"{raw_dir / LESIONS[0]}: unknown dataset {facts['dataset'][site.isna()].iloc[0]!r}"
-            )
+            odd = facts["dataset"][site.isna()].iloc[0]
+            raise UserError(f"{raw_dir / LESIONS[0]}: unknown dataset {odd!r}")
         table = facts[[*FACTS]].join(pixels.filter(like="pixel"))
         groups, _ = pd.factorize(facts["lesion_id"])
         return self._split(table, (facts["dx"] == "mel").to_numpy(np.int64), site.to_numpy(np.int64), groups)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.datasets._xray import read_table
@@ -144,28 +142,20 @@ class Melanoma(PictureSet):
         source = self.sources(raw_dir)[0]
         unpacked = source.name == "train.csv"
         pictures = Pictures(raw_dir / "train" if unpacked else source)
-        table = _table(source.read_bytes() if unpacked else pictures.read("train.csv"), source)
+        content = source.read_bytes() if unpacked else pictures.read("train.csv")
+        table = read_table(source, ("image_name", "patient_id", "target", "tfrecord"), content)
+        table = table.astype({"target": np.int64, "tfrecord": np.int64})
+        table = table[table["tfrecord"] != -1].reset_index(drop=True)
         folds = np.sort(table["tfrecord"].unique())
         last = folds[len(folds) - max(1, round(self.test_share * len(folds))) :]
         test = table["tfrecord"].isin(last).to_numpy()
         names = table["image_name"] + ".jpg"
         pictures.check(names.tolist(), source)
         x_train, x_test = (pictures.load(names[part].tolist(), self.form) for part in (~test, test))
-        labels = table["target"].to_numpy(np.int64)
+        labels = table["target"].to_numpy()
         patients = table["patient_id"].factorize()[0].astype(np.int64)
         note = f"test part: tfrecord folds {last.min()} to {last.max()}; resized to {self.resized}"
         return Arrays(x_train, labels[~test], x_test, labels[test], patients[~test], notes=(note,))
-
-
-def _table(content: bytes, source: Path) -> pd.DataFrame:
-    """Read ``train.csv`` without the duplicates."""
-    try:
-        table = pd.read_csv(io.BytesIO(content))
-    except ValueError as error:
-        raise UserError(f"{source}: train.csv is not a table ({error}).") from None
-    if lacking := {"image_name", "patient_id", "target", "tfrecord"} - set(table.columns):
-        raise UserError(f"{source}: train.csv has no column {', '.join(sorted(lacking))}.")
-    return table[table["tfrecord"] != -1].reset_index(drop=True)
 
 
 DATASETS = (

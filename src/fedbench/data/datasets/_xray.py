@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -130,14 +131,20 @@ def drawn(patients: pd.Series, share: float, name: str) -> np.ndarray:
     return patients.isin(chosen).to_numpy()
 
 
-def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+def read_table(path: Path, columns: Sequence[str], content: bytes | None = None) -> pd.DataFrame:
     """Read a CSV (gzipped or not, with or without a byte order mark) as text, and check that it has the columns.
+
+    Args:
+        path: the file, or the archive that it lies in.
+        columns: what it has to have.
+        content: of a file in an archive.
 
     Raises:
         UserError: it is not a table, or lacks a column.
     """
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        file = path if content is None else io.BytesIO(content)
+        table = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except FileNotFoundError:
         raise UserError(f"{path} is missing.") from None
     except (OSError, ValueError, EOFError) as error:

@@ -57,10 +57,8 @@ def curves(plan: Plan, name: str) -> Content:
         cells = ((label, cell) for label, some in named.items() for cell in some)
         return (curve_of(label, cell, metric, spec.x, printed, shipped) for label, cell in cells)
 
-    missing, known = collect.lacking(plan.cells(name), [spec.x, *spec.metrics], shipped)
-    lacks = f"the curves on file have no {', '.join(missing)}, only {', '.join(known)}" if missing else ""
     content = content_of(plan, name, draw, across_of(spec), mean_over("band from lowest to highest"))
-    return replace(content, missing=lacks, what="curve")
+    return replace(content, what="curve")
 
 
 def finals(plan: Plan, name: str) -> Content:
