@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbench.data.labels import hold_out, keep, relabel
+from fedbench.data.labels import flip, hold_out, keep, relabel
 from fedbench.errors import UserError
 from fedbench.random import stream
 from fedbench.spec import ImbalanceSpec, LabelSpec
 
 NAMES = "abcdefghij"
+FINDINGS = ("no finding", "edema", "edema+mass", "massive", "mass")
 
 
 def dropped(labels, seed=0, **rule):
@@ -29,25 +30,28 @@ def test_halves_takes_the_first_or_the_second_half_of_the_classes():
 
 
 def test_a_name_lists_its_class_and_those_that_are_joined_with_it():
-    names = ["mass", "large mass", "mass+nodule", "edema"]
-    listed = relabel(np.arange(4), names, LabelSpec(rule="named", positive=["mass"]))
-    assert listed.tolist() == [1, 0, 1, 0]
+    listed = relabel(np.arange(5), FINDINGS, LabelSpec(rule="named", positive=["mass"]))
+    assert listed.tolist() == [0, 0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
-    "negatives, ratio, positives",
+    "negatives, positives, rule, value, left",
     [
-        (25_000, 0.1, 2_777),  # CIFAR-10 and CIFAR-100
-        (30_000, 0.1, 3_333),  # FashionMNIST
-        (10_000, 0.01, 101),
-        (500, 0.1, 55),  # one class of CIFAR-100 (codasca)
-        (9_500, 0.05, 500),  # exact: 0.05 / 0.95 * 9500 is below 500 in floating point
+        (25_000, 25_000, "drop_positives", 0.1, 2_777),  # CIFAR-10 and CIFAR-100
+        (30_000, 30_000, "drop_positives", 0.1, 3_333),  # FashionMNIST
+        (10_000, 10_000, "drop_positives", 0.01, 101),
+        (500, 500, "drop_positives", 0.1, 55),  # one class of CIFAR-100 (codasca)
+        (9_500, 9_500, "drop_positives", 0.05, 500),  # exact: 0.05 / 0.95 * 9500 is below 500 in floats
+        (9_000, 4_500, "remove_positives", 0.95, 225),  # exact: 0.05 * 4500 is above 225 in floats
+        (9_000, 4_495, "remove_positives", 0.95, 224),
+        (9_000, 454, "remove_positives", 0.5, 227),
+        (9_000, 10, "remove_positives", 0, 10),
     ],
 )
-def test_positives_are_dropped_to_the_ratio(negatives, ratio, positives):
-    labels = np.random.default_rng(0).permutation(np.repeat([0, 1], [negatives, negatives]))
-    kept = dropped(labels, rule="drop_positives", imratio=ratio)
-    assert np.bincount(labels[kept]).tolist() == [negatives, positives]
+def test_positives_are_dropped_to_the_ratio_or_by_the_share(negatives, positives, rule, value, left):
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1], [negatives, positives]))
+    kept = dropped(labels, rule=rule, **{"imratio" if rule == "drop_positives" else "share": value})
+    assert np.bincount(labels[kept]).tolist() == [negatives, left]
     assert (np.diff(kept) > 0).all()
 
 
@@ -86,6 +90,36 @@ def test_minority_classes_keep_exactly_one_in_rho(rho, left):
 def test_a_rule_that_does_not_fit_says_why(labels, rule, message):
     with pytest.raises(UserError, match=message):
         dropped(np.repeat(labels, 2), **rule)
+
+
+@pytest.mark.parametrize(
+    "positive, message",
+    [
+        (["mas"], "unknown positive class 'mas'. Did you mean 'mass'"),
+        ([5], "unknown positive class '5'"),
+        ([-1], "unknown positive class '-1'"),
+        ([0, 1, 2, 3, 4], "lists every class"),
+    ],
+)
+def test_unknown_or_all_classes_are_refused(positive: list[int | str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        relabel(np.arange(5), FINDINGS, LabelSpec(rule="named", positive=tuple(positive)))
+
+
+@pytest.mark.parametrize("share, flipped", [(0, 0), (0.2, 55), (0.29, 79), (0.999, 274)])
+def test_exactly_the_share_of_the_positives_is_flipped(share: float, flipped: int) -> None:
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1], [1000, 275]))
+    before = labels.copy()
+    noisy = flip(labels, share, stream(0, "flip"))
+    assert (labels == before).all()
+    assert noisy.sum() == 275 - flipped and (noisy <= labels).all()
+
+
+def test_flips_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(UserError, match="no positive is left"):
+        flip(np.zeros(5, int), 0.2, stream(0, "flip"))
+    with pytest.raises(UserError, match="needs binary labels"):
+        flip(np.arange(5), 0.2, stream(0, "flip"))
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=300), st.floats(0, 0.99), st.integers(0, 5))

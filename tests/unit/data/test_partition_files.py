@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from fedbench.data.partition import Partition, load_partition, make_partition, partition_path
-from fedbench.data.prepared import load_prepared, prepared_path, write_prepared
+from fedbench.data.prepared import load_prepared, prepare, prepared_path, write_prepared
 from fedbench.errors import UserError
-from fedbench.spec import DataSpec
+from fedbench.spec import DataSpec, LabelSpec
 from forks import stand_ins
 
 RULE = {
@@ -149,6 +149,93 @@ def test_whole_groups_cannot_be_held_out_without_groups_nor_of_too_few(tmp_path)
     prepared_melanoma(tmp_path, group_train=np.arange(600) // 300)
     with pytest.raises(UserError, match=r"melanoma: validation: the \d+ samples of label . lie in 2 groups"):
         make_partition(spec, 0, tmp_path)
+
+
+RARE = {
+    "dataset": "digits",
+    "labels": {"rule": "named", "positive": [3]},
+    "imbalance": {"rule": "remove_positives", "share": 0.5},
+    "clients": 4,
+    "validation": 0.1,
+    "validation_of": "all",
+}
+
+
+def rare(folder: Path, seed: int = 0, **changed: object) -> Partition:
+    """One class against the rest, with half of its samples; the argument ``seed`` is the run's."""
+    return made(DataSpec(**RARE | changed), seed, folder)
+
+
+def test_validation_is_held_out_before_the_removal(folder):
+    positive = int((load_prepared("digits", folder).y_train == 3).sum())
+    held = round(0.1 * positive)
+    before, after = rare(folder).summary, rare(folder, validation_of="kept").summary
+    assert before["validation"]["class_counts"]["1"] == held
+    assert before["train"]["class_counts"]["1"] == (positive - held) // 2
+    assert after["validation"]["class_counts"]["1"] == round(0.1 * (positive // 2)) < held
+    assert before["validation"]["class_counts"]["0"] == after["validation"]["class_counts"]["0"]
+    with pytest.raises(UserError, match="digits comes without a validation part of its own"):
+        rare(folder, validation="own")
+
+
+def test_flips_touch_the_clients_alone(folder):
+    classes = load_prepared("digits", folder)
+    rule = {"rule": "named", "positive": [3]}
+    clean, noisy = (rare(folder, labels=rule | {"flip": share}) for share in (0, 0.2))
+    n = clean.summary["train"]["class_counts"]["1"]
+    assert noisy.summary["train"]["class_counts"]["1"] == n - n // 5
+    np.testing.assert_array_equal(noisy.validation, clean.validation)
+    np.testing.assert_array_equal(noisy.y_train[noisy.validation], classes.y_train[noisy.validation] == 3)
+    np.testing.assert_array_equal(noisy.y_test, classes.y_test == 3)
+    np.testing.assert_array_equal(np.sort(noisy.indices), np.sort(clean.indices))
+
+
+def test_a_seed_of_the_data_fixes_them_for_every_run(folder):
+    assert len({partition_path(DataSpec(**RARE | {"draw": 7}), seed, folder) for seed in range(3)}) == 1
+    runs = [rare(folder, seed, draw=7).indices for seed in range(3)]
+    assert (runs[0] == runs[1]).all() and (runs[0] == runs[2]).all()
+    np.testing.assert_array_equal(runs[0], rare(folder, 7).indices)  # what a run of seed 7 would draw
+    assert set(runs[0]) != set(rare(folder, 1, draw=8).indices)
+
+
+def test_an_official_validation_part_is_that_or_nothing(own_data, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    prepare(own_data(x=rng.normal(size=(300, 2)), y=y), tmp_path)
+    path, held = prepared_path("mine", tmp_path), rng.random(240) < 0.2
+    read = load_prepared("mine", tmp_path)
+    arrays = {part: getattr(read, part) for part in read.summary["arrays"]}
+    write_prepared(path, arrays | {"held_train": held}, read.summary)
+
+    labels = {"rule": "named", "positive": [0]}
+    for validation in ("own", 0.0, 0.1):
+        spec = DataSpec(dataset="mine", labels=labels, clients=3, validation=validation)
+        result = made(spec, 0, tmp_path)
+        assert validation != "own" or result.validation.tolist() == np.flatnonzero(held).tolist()
+        left = np.setdiff1d(np.flatnonzero(~held), result.validation)
+        np.testing.assert_array_equal(np.sort(result.indices), left)
+
+
+@pytest.mark.parametrize(("sign", "lacking"), [(0, "positive"), (1, "negative")])
+def test_a_part_of_one_class_is_named_before_training(own_data, tmp_path, sign, lacking):
+    x = np.arange(180.0)[:, None]
+    y, rare = np.arange(120) % 2, np.where(np.arange(120) % 30, sign, 1 - sign)
+    own_data("tested", x=x[:120], y=y, x_test=x[120:], y_test=np.full(60, sign))
+    own_data("held", x=x[:120], y=rare, x_test=x[120:], y_test=y[:60])
+    for name in ("tested", "held"):
+        prepare(name, tmp_path)
+    lacks = f"part has no {lacking} sample: an AUC needs both"
+    for labels in (
+        LabelSpec(rule="named", positive=(1,)),
+        LabelSpec(),
+    ):  # of two classes, named or as they are
+        with pytest.raises(UserError, match=f"tested: the test {lacks}"):
+            make_partition(DataSpec(dataset="tested", clients=2, labels=labels), 0, tmp_path)
+    make_partition(DataSpec(dataset="held", clients=2, validation=0.25), 0, tmp_path)
+    with pytest.raises(
+        UserError, match=rf"validation {lacks}; raise data\.validation"
+    ):  # a tenth of four is none
+        make_partition(DataSpec(dataset="held", clients=2, validation=0.1), 0, tmp_path)
 
 
 PROGRAMS = Path(__file__).parents[3] / "data_prep"
