@@ -21,9 +21,8 @@ KEYS = (
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(own_folder: Path) -> None:
     """Forty pictures of twenty patients: picture n is of the grey level 5 n."""
-    monkeypatch.chdir(tmp_path)
     rows = ["path,finding,other,patient,hospital"]
     for n in range(40):
         place = Path("scans", f"ward{n % 3}", f"{n}.png")
@@ -32,7 +31,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         finding = "" if n == 39 else ["0", "1", "-1"][n // 2 % 3]
         rows.append(f"ward{n % 3}/{n}.png,{finding},1,P{n // 2},{'AB'[n // 2 % 2]}")
     Path("scans.csv").write_text("\n".join(rows))
-    Path("config/datasets").mkdir(parents=True)
 
 
 def load(keys: str = KEYS) -> Prepared:

@@ -8,48 +8,34 @@ from typing import Any
 
 import numpy as np
 import pytest
+from raw_files import OwnTable
 
 from fedbench.data import datasets, multi_source
 from fedbench.data.partition import load_partition, make_partition
-from fedbench.data.prepared import Prepared, load_prepared, prepare, prepared_path, write_prepared
+from fedbench.data.prepared import load_prepared, prepare, prepared_path, write_prepared
 from fedbench.data.summary import Counts, by_site
 from fedbench.errors import UserError
 from fedbench.spec import DataSpec, NetworkSpec, PartitionSpec, RunSpec, TrainSpec
 from fedbench.train.training import load_arrays
 
 HOSPITALS = ("Basel", "Lyon", "Turin")
-SPEC = DataSpec(
-    dataset="patients",
-    clients=3,
-    partition=PartitionSpec(rule="by_site"),
-    labels={"rule": "halves"},
-    validation=0.25,
-)
+BY_SITE = PartitionSpec(rule="by_site")
+SPEC = DataSpec(dataset="t", clients=3, partition=BY_SITE, labels={"rule": "halves"}, validation=0.25)
+SITES = "site: hospital\ngroup: patient\n"
 
 
-def table(folder: Path, keys: str = "site: hospital\ngroup: patient\n", patients: int = 180) -> Prepared:
-    """Prepare two samples of each patient; every third is sick, a feature is the patient's number."""
-    rows = ["number,diagnosis,patient,hospital"]
-    for number in range(patients):
+def rows(site: bool = True) -> list[str]:
+    """Two samples of each of 180 patients; every third is sick, a feature is the patient's number."""
+    lines = ["number,kind,patient,hospital"]
+    for number in range(180):
         sick = "sick" if number // 3 % 3 == 0 else "healthy"
-        rows += [f"{number},{sick},P{number},{HOSPITALS[number % 3]}"] * 2
-    if "site" not in keys:  # every column that is named nowhere is a feature
-        rows = [row.rpartition(",")[0] for row in rows]
-    (folder / "patients.csv").write_text("\n".join(rows))
-    (folder / "config/datasets").mkdir(parents=True, exist_ok=True)
-    (folder / "config/datasets/patients.yaml").write_text(f"file: patients.csv\nlabel: diagnosis\n{keys}")
-    prepare("patients", "data")
-    return load_prepared("patients", "data")
+        lines += [f"{number},{sick},P{number},{HOSPITALS[number % 3]}"] * 2
+    # every column that is named nowhere is a feature
+    return lines if site else [line.rpartition(",")[0] for line in lines]
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_each_sample_keeps_its_hospital_and_no_patient_is_in_two_parts(project: Path) -> None:
-    read = table(project)
+def test_each_sample_keeps_its_hospital_and_no_patient_is_in_two_parts(own_table: OwnTable) -> None:
+    read = own_table("\n".join(rows()), SITES)
     assert read.sites == HOSPITALS and read.site_test is not None and read.site_train is not None
     train, test = read.x_train[:, 0].astype(int), read.x_test[:, 0].astype(int)
     assert read.site_train.tolist() == [number % 3 for number in train]
@@ -70,41 +56,32 @@ def test_each_sample_keeps_its_hospital_and_no_patient_is_in_two_parts(project: 
     assert len(part.indices) + len(part.validation) == len(train)
 
 
-def test_a_class_of_one_patient_of_a_hospital_is_drawn_over_all_hospitals(project: Path) -> None:
+def test_a_class_of_one_patient_of_a_hospital_is_drawn_over_all_hospitals(own_table: OwnTable) -> None:
     """Twenty samples of one patient are the sick ones of Turin: he cannot be on both sides."""
-    table(project)
-    lines = Path("patients.csv").read_text().split("\n")
-    text = [line for line in lines if not line.endswith("Turin") or "sick" not in line]
-    Path("patients.csv").write_text("\n".join(text + ["7,sick,Q,Turin"] * 20))
-    prepare("patients", "data")
-    read = load_prepared("patients", "data")
+    text = [line for line in rows() if not line.endswith("Turin") or "sick" not in line]
+    read = own_table("\n".join(text + ["7,sick,Q,Turin"] * 20), SITES)
     assert any("over all sites together" in note for note in read.notes)
 
 
-def test_a_table_without_site_is_as_it_was_and_one_with_it_another(project: Path) -> None:
-    read = table(project, "group: patient\n")
+def test_a_table_without_site_is_as_it_was_and_one_with_it_another(own_table: OwnTable) -> None:
+    text = "\n".join(rows(site=False))
+    read = own_table(text, "group: patient\n")
     assert read.sites == () and read.site_test is None
     both = {*read.x_train[:, 0]} & {*read.x_test[:, 0]}
     assert len(both) > 10, "patients have samples in both parts unless told"
-    before = prepared_path("patients", "data").read_bytes()
-    key = datasets.content("patients")
-    assert table(project).sites == HOSPITALS and datasets.content("patients") != key
-    table(project, "group: patient\n")
-    assert prepared_path("patients", "data").read_bytes() == before and datasets.content("patients") == key
+    before = prepared_path("t", "data").read_bytes()
+    key = datasets.content("t")
+    assert own_table("\n".join(rows()), SITES).sites == HOSPITALS and datasets.content("t") != key
+    own_table(text, "group: patient\n")
+    assert prepared_path("t", "data").read_bytes() == before and datasets.content("t") == key
     with pytest.raises(UserError, match="'by_site' needs a dataset that knows the site"):
         make_partition(SPEC, 0, "data")
 
 
-def test_numbers_of_hospitals_and_patients_are_text(project: Path) -> None:
+def test_numbers_of_hospitals_and_patients_are_text(own_table: OwnTable) -> None:
     """007 and 7 are two hospitals, and 01 and 1 two patients."""
-    table(project)
-    rows = [f"{n},{'ab'[n // 2 % 2]},{['01', '1'][n // 4 % 2]},{['007', '7'][n % 2]}" for n in range(80)]
-    Path("patients.csv").write_text("\n".join(["number,diagnosis,patient,hospital", *rows]))
-    Path("config/datasets/patients.yaml").write_text(
-        "file: patients.csv\nlabel: diagnosis\nsite: hospital\ngroup: patient\ntest_share: 0.5\n"
-    )
-    prepare("patients", "data")
-    read = load_prepared("patients", "data")
+    text = [f"{n},{'ab'[n // 2 % 2]},{['01', '1'][n // 4 % 2]},{['007', '7'][n % 2]}" for n in range(80)]
+    read = own_table("\n".join([rows()[0], *text]), f"{SITES}test_share: 0.5\n")
     assert read.sites == ("007", "7") and read.group_train is not None and read.site_train is not None
     number = read.x_train[:, 0].astype(int)
     assert read.site_train.tolist() == (number % 2).tolist()
