@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from report_project import DATASETS, METHODS, REDUCED, Project, localscgdam, run_result, table_of
+from report_project import METHODS, REDUCED, Project, localscgdam, run_result, table_of
 
 from fedbench.metric_table import measure
 from fedbench.report import claims
@@ -170,24 +170,6 @@ def test_what_another_table_prints_stands_in_for_a_figure_without_it(claimed: Pr
         finish(claimed, REDUCED, LEAD, target)
     assert words(REDUCED, 1)["reduced"] == "supported: won 6, lost 0, open 0 of 18"
     assert words(REDUCED, 3)["reduced"] == "FashionMNIST, no verdict: shown in 3 of 3"
-
-
-def test_cells_that_a_table_pools_are_one_place(claimed: Project) -> None:
-    """One number in print, and in runs the mean of each seed: cycp's three random removals."""
-    rows = [f"{dataset},{method},test_auc,0.9" for dataset in DATASETS for method in METHODS]
-    (claimed.root / "pooled.csv").write_text("\n".join(["dataset,method,metric,mean", *rows, ""]))
-    pooled = {"pool": ["p"], "columns": [], "published": "pooled.csv"}
-    claimed.change(tables={"table1": pooled}, claims=CLAIMS[:1])
-    ahead = {4: 0.01, 8: 0.02, 16: 0.06}
-    claimed.finish_each(
-        lambda cell: [
-            level + ahead[int(cell.setting["p"])] * (cell.method == METHODS[0]) for level in (0.9, 0.91, 0.92)
-        ],
-    )
-    (finding,) = find(Plan(REDUCED))
-    assert finding.printed.places == 6
-    assert finding.main.words == "supported: won 2, lost 0, open 0 of 6"
-    assert finding.main.verdict.overall.mean == pytest.approx(0.03)
 
 
 def test_what_ran_is_written_in_all_forms_counted_by_places_and_counts_as_shipped_too(

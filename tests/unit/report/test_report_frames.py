@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from fedbench.report.layout import SIDES, Entry, Grid, Marks, arranged, fold, li
 from fedbench.report.results_table import layout, state_text
 from fedbench.results.aggregate import measurements, summarised
 from fedbench.results.claims.evidence import numbers_of
-from fedbench.results.frame import Measured, Row, frame_of
+from fedbench.results.frame import Measured, Row
 from fedbench.results.leaderboard import Board, Line, _averaged, board_of
 from fedbench.results.verdicts import judged
 from fedbench.study.configuration import load_paper
@@ -32,35 +32,6 @@ def table(*said: tuple[str, str, int, str, str]) -> Grid:
     places = [dict(zip(AXES, place, strict=True)) for *place, _ in said]
     entries = [(place, Entry(value)) for place, (*_, value) in zip(places, said, strict=True)]
     return Grid("method", *arranged(SPEC, AXES, entries, "{} {}".format))
-
-
-class Literal(NamedTuple):
-    """A row of each type."""
-
-    place: tuple[Any, ...]
-    seeds: int
-    word: str
-    mean: float
-    shipped: bool
-
-
-def test_rows_make_a_frame_of_the_types_that_are_named() -> None:
-    """Places stay tuples, also where all are of one length, and no row has the types of the others."""
-    places = [(("dataset", "A"), ("p", 4)), (("dataset", "B"), ("p", 8))]
-    rows = [Literal(places[0], 3, "a", math.nan, True), Literal(places[1], 1, "", 0.5, False)]
-    frame = frame_of(rows, Literal)
-    assert frame["place"].tolist() == places and frame["word"].tolist() == ["a", ""]
-    assert (
-        math.isnan(frame["mean"][0])
-        and frame["mean"][1] == 0.5
-        and frame["shipped"].tolist() == [True, False]
-    )
-    none = frame_of([], Literal)
-    assert [*none] == [*frame] == ["place", "word", "seeds", "mean", "shipped"], (
-        "columns of one type stand together"
-    )
-    assert (none.dtypes == frame.dtypes).all()
-    assert [*map(str, frame.dtypes)] == ["object", "object", "int64", "float64", "bool"]
 
 
 def test_rows_and_columns_are_as_named_and_gaps_are_blank() -> None:

@@ -38,17 +38,6 @@ def row(cell: Cell, metric: str = "test_auc") -> Any:
     return measure_cells([cell], [metric])[0]
 
 
-def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: Cell) -> None:
-    project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7, device_var_test_auc=0.001)
-    result = row(cell)
-    assert (result.status, result.n_seeds, result.commit) == ("finished", 3, "0123456789ab")
-    assert (result.mean, result.std) == pytest.approx(
-        (0.9, 0.1)
-    )  # ddof 1; the population value would be 0.0816
-    assert (result.device_mean, result.device_variance) == pytest.approx((0.7, 0.001))
-    assert result.values == {0: 0.8, 1: 0.9, 2: 1.0}
-
-
 def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, math.inf, 1.0], device_mean_test_auc=0.7)
     assert row(cell).status == "undefined" and "seed 1" in row(cell).reason
@@ -142,27 +131,6 @@ def table(project: Project, methods: dict[str, Any] | None = None, **changes: An
 
 def rows(config: Config, *index: str) -> pd.DataFrame:
     return table_of(config).rows.set_index(list(index))
-
-
-def of_coda(cell: Cell) -> list[float]:
-    """CoDA's values rise with the seed at p = 4 and fall at p = 8."""
-    values = {4: [0.8, 0.9, 1.0], 8: [1.0, 0.9, 0.8]}
-    return values[int(cell.setting["p"])] if cell.method == "CoDA" else []
-
-
-def test_an_average_is_taken_seed_by_seed_and_held_against_the_published_one(project: Project) -> None:
-    file = project.root / "published" / "localscgdam" / "averages.csv"
-    file.write_text("dataset,method,p,metric,mean,std,note\nCIFAR10,CoDA,AVG,test_auc,0.95,,\n")
-    table(project, average="p", published="averages.csv")
-    project.finish_each(of_coda)
-    made = rows(REDUCED, "method", "p")
-    average = made.loc[("CoDA", "AVG")]
-    assert (average["mean"], average["difference"]) == pytest.approx((0.9, -0.05))
-    assert average["std"] == pytest.approx(0.0, abs=1e-12), "of averages, not of all six values (0.09)"
-    assert (average["status"], average["n_seeds"], average["n_wanted"]) == ("finished", 3, 3)
-    assert made.loc[("LocalSGDM", "AVG"), "status"] == "not run"
-    text = table_of().markdown()
-    assert "| AVG" in text and "p = AVG" not in text and "* AVG: mean over the values of p" in text
 
 
 def test_an_average_over_datasets_is_that_of_the_papers_own(project: Project) -> None:

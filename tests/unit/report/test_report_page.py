@@ -8,9 +8,7 @@ import itertools
 import shlex
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -20,12 +18,11 @@ from report_project import REDUCED, Project, localscgdam, run_result, table_of
 
 from fedbench.commands.options import configured
 from fedbench.errors import UserError
-from fedbench.report import claims, processes, tables
+from fedbench.report import processes, tables
 from fedbench.report.page import build as page
 from fedbench.report.page.gather import chapter
 from fedbench.results.collect import log_of
 from fedbench.results.export import export_reproduced
-from fedbench.study import plan as planning
 from fedbench.study.cells import Cell, matching
 from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan
@@ -75,9 +72,9 @@ def headlines(root: Element) -> Counter[str]:
     return +Counter({e.only("span").text: int(e.only("b").text) for e in root.all("a", "card")})
 
 
-def drawn(shown: Page) -> str:
-    """The texts of the picture that is shown with :data:`CELL`; broken XML is an error."""
-    (group,) = [e for e in shown.root.all("div", "group") if shown.cell(ANCHOR) in e.walk()]
+def drawn(shown: Page, anchor: str = ANCHOR) -> str:
+    """The texts of the picture that is shown with a cell; broken XML is an error."""
+    (group,) = [e for e in shown.root.all("div", "group") if shown.cell(anchor) in e.walk()]
     kind, _, content = group.only("img")["src"].partition(",")
     assert kind == "data:image/svg+xml"
     return " ".join(text for text in ElementTree.fromstring(unquote(content)).itertext() if text.strip())
@@ -162,22 +159,39 @@ def test_a_number_stands_beside_the_published_one_and_opens_its_cell(reported: P
     assert f"training {round(1.5 * 3 * 30 / 60)} min in all" in said
 
 
-def test_a_failed_cell_says_why_and_how_to_run_it(reported: Project) -> None:
+def test_failed_diverged_and_incomplete_cells_say_why_once_and_how_to_run_them(reported: Project) -> None:
+    """Neither an endless value of a curve nor a damaged curve stops the page."""
+    bad, part, damaged = (
+        cell(reported, OTHER.replace("CoDA", name)) for name in ("CoDA", "LocalSGDM", "LocalSGDAM")
+    )
     (reported.root / cell(reported).path).unlink()
     long = "".join(f"line {i}\n" for i in range(50))
     logged(reported, f"{long}\x1b[31mValueError: <b>no</b> & such\x1b[0m\n")
+    endless = {"round": range(4), "iteration": range(4), "test_auc": [0.5, np.nan, np.inf, 0.7]}
+    reported.write_curve(damaged.runs[0].key, endless)
+    reported.write_curve(bad.runs[0].key, endless)
+    runs = [run_result(r.seed, r.key, {"test_auc": 0.8}) for r in bad.runs]
+    runs[1] |= {"status": "diverged", "reason": "alpha became infinite in round 3", "metrics": {}}
+    reported.write(bad, runs)
+    reported.write(part, [run_result(r.seed, r.key, {"test_auc": 0.8}) for r in part.runs[:2]])
     shown = read()
     section = shown.cell(ANCHOR)
     said = section.all("pre")[0].text
     assert said.endswith("line 49 ValueError: <b>no</b> & such") and "line 20" not in said
     assert "! failed" in section.text and f"Read from: logs/train/reduced/{CELL}.log" in section.text
     assert section.only("pre", "command").text == f"fedbench run {CELL} --scale reduced"
-    fine = cell(reported, OTHER)
+    fine = cell(reported, CELL.replace("p4", "p16"))
     assert f"Read from: {fine.path}" in shown.cell(f"reduced/{fine.name}").text
-    listed = shown.root.only("section", id="trouble")
-    assert CELL in listed.text and "no</b> & such" in listed.text
     table = shown.root.only("article", id="reduced/localscgdam/table1")
     assert table.only("a", "tag", href=f"#{ANCHOR}").text == "failed"
+    assert shown.rows()[f"reduced/{bad.name}", "test AUC"]["data-state"] == "diverged"
+    (reason,) = shown.cell(f"reduced/{bad.name}").all("p", "reason")
+    assert reason.text.count("alpha became infinite in round 3") == 1
+    assert "2 of 3 seeds are done" in shown.cell(f"reduced/{part.name}").only("p", "reason").text
+    assert "CoDA: diverged in 1 of 3 seeds" in drawn(shown, f"reduced/{bad.name}")
+    trouble = shown.root.only("section", id="trouble").text
+    assert CELL in trouble and "no</b> & such" in trouble
+    assert all(f"{state} 1 cell" in trouble for state in ("! failed", "✕ diverged", "◐ incomplete"))
 
 
 @pytest.mark.parametrize(
@@ -208,25 +222,6 @@ def test_a_log_of_old_does_not_speak_for_a_result_that_is_there(reported: Projec
     assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "not run"
     said = shown.cell(ANCHOR).text
     assert "other hyper-parameters" in said and "last week" not in said
-
-
-def test_diverged_and_incomplete_cells_give_their_reason_once(reported: Project) -> None:
-    """Neither an endless value of a curve nor a damaged curve stops the page."""
-    bad, part, damaged = (cell(reported, CELL.replace("p4", p)) for p in ("p4", "p8", "p16"))
-    endless = {"round": range(4), "iteration": range(4), "test_auc": [0.5, np.nan, np.inf, 0.7]}
-    reported.write_curve(damaged.runs[0].key, endless)
-    reported.write_curve(bad.runs[0].key, endless)
-    runs = [run_result(r.seed, r.key, {"test_auc": 0.8}) for r in bad.runs]
-    runs[1] |= {"status": "diverged", "reason": "alpha became infinite in round 3", "metrics": {}}
-    reported.write(bad, runs)
-    reported.write(part, [run_result(r.seed, r.key, {"test_auc": 0.8}) for r in part.runs[:2]])
-    shown = read()
-    assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "diverged"
-    assert shown.cell(ANCHOR).only("p", "reason").text.count("alpha became infinite in round 3") == 1
-    assert "2 of 3 seeds are done" in shown.cell(f"reduced/{part.name}").only("p", "reason").text
-    assert "CoDA: diverged in 1 of 3 seeds" in drawn(shown)
-    trouble = shown.root.only("section", id="trouble").text
-    assert "✕ diverged 1 cell" in trouble and "◐ incomplete 1 cell" in trouble
 
 
 def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Project) -> None:
@@ -321,26 +316,3 @@ def test_a_number_is_listed_with_its_table_and_with_a_figure_where_no_table_show
         reported.fill("localscgdam", target, config, ("test_auc", "test_ap"))
     listed = {(n.target, n.item.metric) for n in chapter(Plan(config)).listed if n.target in paper["figures"]}
     assert listed == {("figure1", "test_ap"), ("figure4", "test_auc")}
-
-
-@pytest.mark.parametrize(
-    "make",
-    [lambda config: claims.claim_table(Plan(config)), table_of, page.save_page],
-    ids=["claims", "tables", "page"],
-)
-def test_each_cell_is_resolved_once(
-    project: Project, monkeypatch: pytest.MonkeyPatch, make: Callable[[Config], object]
-) -> None:
-    """At all scales, and with published constants instead of tuned ones for the method that has some."""
-    describe, calls = planning.described, list[str]()
-
-    def counted(study: Any, scale: Any, *place: Any) -> Any:
-        calls.append(repr((study.key, scale.name, scale.constants, place)))
-        return describe(study, scale, *place)
-
-    project.change(methods={"CoDA": {"params": {"lr": 0.1}, "published": ["lr"]}})
-    project.fill()
-    Path("config/config.yaml").write_text("scale: reduced\n")
-    monkeypatch.setattr(planning, "described", counted)
-    make(REDUCED)
-    assert len(calls) == len(set(calls)) > 10

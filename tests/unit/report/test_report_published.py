@@ -12,15 +12,12 @@ from report_project import Project
 
 from fedbench.errors import UserError
 from fedbench.metric_table import Measure
-from fedbench.results.claims.claim_query import Question
-from fedbench.results.claims.judge import verdict
-from fedbench.results.compare import comparisons, unknown_names
+from fedbench.results.compare import unknown_names
 from fedbench.results.frame import Printed
 from fedbench.results.places import Pooled
-from fedbench.results.published import PublishedTable, load_published, printed, printed_in
+from fedbench.results.published import PublishedTable, load_published
 from fedbench.study.configuration import load_paper, paper_keys
-from fedbench.study.plan import Plan
-from fedbench.study.schema import Config, TableSpec, Value
+from fedbench.study.schema import Value
 
 ROOT = Path(__file__).parents[3]
 PAPERS = [load_paper(key) for key in paper_keys()]
@@ -54,16 +51,9 @@ def find(
     return number
 
 
-def test_a_pooled_setting_fits_every_row_that_names_one_value() -> None:
-    table = load_published("cycp", "cycp_table1.csv")
-    (first, *_) = (row for row in table.rows if row["dir"])
-    place = {"dataset": first["dataset"], "method": first["method"]}
-    axes: dict[str, list[Value]] = {
-        **{name: [value] for name, value in place.items()},
-        "dir": [Pooled([0.1, 0.5])],
-    }
-    (result,) = table.at(axes, [first["metric"]]).values()
-    assert result.printed_text == first["mean"]
+def test_a_pooled_setting_fits_every_row_that_names_one_value(tmp_path: Path) -> None:
+    table = PublishedTable(write(tmp_path / "pooled.csv", "method,p,metric,mean\nM,4,test_auc,0.9\n"))
+    assert find(table, "Toy", "M", {"p": Pooled([4, 8])}, "test_auc").printed == 0.9
 
 
 def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
@@ -199,23 +189,3 @@ def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
         find(table, "Toy", "M", {"q": 1}, "test_auc")
     number = find(table, "Toy", "M", {"p": 8.0}, "test_auc")
     assert number.printed == 0.8
-
-
-def test_a_table_without_published_file_compares_nothing() -> None:
-    spec = TableSpec(title="t", datasets=["STL10"], methods=["CoDA"], metrics=["test_auc"], rows=["method"])
-    frame = comparisons(Plan(Config(scale="paper")), spec, [])
-    assert len(frame) and not frame["has_print"].any() and frame["printed"].isna().all()
-
-
-@pytest.mark.parametrize(("number", "won", "of"), [(5, 23, 26), (9, 4, 10)])
-def test_a_place_reads_the_print_of_its_own_table(
-    number: int, won: int, of: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Table 1 of cycp states no Dirichlet level for ChestMNIST: its rows fit the places of Table 5 too."""
-    monkeypatch.chdir(ROOT)
-    paper = load_paper("cycp")
-    asked = Question(paper.claims[number - 1], paper)
-    numbers = printed(paper, [*paper.tables], [asked.metric])
-    in_print = printed_in(numbers, asked.claim.targets, asked.metric)
-    effects = asked.effects(in_print, asked.places)
-    assert (verdict(effects.values, asked.rule).shown, len(effects.places)) == (won, of)

@@ -101,17 +101,6 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     )
 
 
-def test_methods_of_a_place_are_shown_at_one_scale(shipped: Project) -> None:
-    """A scale nearer to the paper that lacks a method gives way to one that has them all."""
-    paper = Config(scale="paper", seeds=[0], datasets=["CIFAR10"])
-    shipped.finish_each(lambda c: None if (c.setting["p"], c.method) == (4, "CoDA") else [0.9], paper)
-    export_reproduced(Plan(paper), "table1")
-    shutil.rmtree(shipped.root / "results")
-    rows = table_of(Config(scale="demo")).rows.query("dataset == 'CIFAR10'")
-    scales = {p: set(part["scale"]) for p, part in rows.groupby("p")}
-    assert scales == {4: {"reduced"}, 8: {"paper"}, 16: {"paper"}} and rows["shipped"].all()
-
-
 def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project) -> None:
     shipped.change(methods={"CoDA": {"params": {"lr": 0.123}}})
     rows = table_of().rows
