@@ -10,7 +10,7 @@ from functools import cached_property
 import pandas as pd
 
 from fedbench.outputs import csv_text, json_text
-from fedbench.report import latex, macros, text
+from fedbench.report import latex, text
 from fedbench.report.layout import Grid, fold
 from fedbench.study.plan import Plan
 
@@ -61,7 +61,7 @@ class Table:
 
     def macros(self) -> str:
         """Return each number as a macro for the text of a paper."""
-        return macros.macros_text(f"{self.paper}/{self.name}", self.grid.entries, self._comment)
+        return latex.macros_text(f"{self.paper}/{self.name}", self.grid.entries, self._comment)
 
     @property
     def _comment(self) -> str:

@@ -22,8 +22,7 @@ from fedbench.data.summary import Counts
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import forest, style
 from fedbench.report.figures.parts import Across, Content, Curve, Panel
-from fedbench.report.figures.plot import draw, render
-from fedbench.report.figures.svg import small_svg
+from fedbench.report.figures.plot import draw, render, small_svg
 from fedbench.results.auc_interval import auc_interval
 from fedbench.results.export import export_reproduced
 from fedbench.results.published import load_published

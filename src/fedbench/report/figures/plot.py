@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import textwrap
 from collections.abc import Iterable
 from typing import Any
@@ -36,6 +37,14 @@ FAR = 6
 PUBLISHED = "published"
 THIN: dict[str, Any] = {"linestyle": (0, (6, 2)), "linewidth": 0.7, "alpha": 0.75}
 """The looks of a published value, in the colour of its method."""
+FONTS = "DejaVu Sans,Verdana,sans-serif"
+"""Verdana has nearly the widths of DejaVu Sans, and systems without the one have the other."""
+UNUSED = re.compile(
+    r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->|; font-family: 'DejaVu Sans'"
+    r'| id="[\w.]+_\d+"| transform="rotate\(-0 .*?\)"',
+    re.DOTALL,
+)
+"""What stands before the figure, who made it, comments, the font, names that nothing refers to, turns by nothing."""
 
 
 def draw(content: Content, title: str = "", words: str = "") -> Figure:
@@ -250,3 +259,23 @@ def render(figure: Figure, kind: str, text: bool = False) -> bytes:
     with matplotlib.rc_context({**RC, "svg.fonttype": "none" if text else "path"}):
         figure.savefig(stream, format=kind, metadata=NO_DATES.get(kind))
     return stream.getvalue()
+
+
+def small_svg(figure: Figure) -> str:
+    """Return a figure as SVG on one line, a third as large as matplotlib writes it."""
+    drawn = UNUSED.sub("", render(figure, "svg", text=True).decode()).replace("xlink:href", "href")
+    drawn = re.sub(r"(\.\d)\d{3,}", r"\1", drawn)
+    drawn = re.sub(r" d=\"[^\"]*", lambda path: re.sub(r"(?<!=)\s*([MLCQz])\s*", r"\1", path[0]), drawn)
+    drawn = _numbered(drawn, r"(?<=[#\"])[mp][0-9a-f]{10}\b", "i")
+    rules: dict[str, str] = {}
+    drawn = re.sub(
+        r' style="(.*?)"', lambda style: f' class="{rules.setdefault(style[1], f"s{len(rules)}")}"', drawn
+    )
+    css = f"text{{font-family:{FONTS}}}" + "".join(f".{name}{{{rule}}}" for rule, name in rules.items())
+    return " ".join(drawn.replace("</style>", f"{css}</style>", 1).split())
+
+
+def _numbered(drawn: str, pattern: str, letter: str) -> str:
+    """Replace what matches by short names, in order of appearance."""
+    names: dict[str, str] = {}
+    return re.sub(pattern, lambda name: names.setdefault(name[0], f"{letter}{len(names)}"), drawn)

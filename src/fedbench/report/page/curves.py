@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from fedbench.errors import UserError
 from fedbench.report.figures.panels import Printed, curve_of
 from fedbench.report.figures.parts import Across, Content, Panel
-from fedbench.report.figures.plot import draw
+from fedbench.report.figures.plot import draw, small_svg
 from fedbench.report.figures.style import styles_of
-from fedbench.report.figures.svg import small_svg
 from fedbench.results import collect
 from fedbench.results.names import axis_text
 from fedbench.study.cells import Cell
