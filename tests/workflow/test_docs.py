@@ -10,14 +10,10 @@ import typing
 from pathlib import Path
 
 import pytest
-import yaml
 
 from fedbench import registry
 from fedbench.data import partitions
-from fedbench.report import tables
 from fedbench.spec import ImbalanceSpec, LabelSpec
-from fedbench.study.configuration import load_config
-from fedbench.study.plan import Plan
 from projects import BIN, ROOT
 
 DOCS = ROOT / "docs"
@@ -59,27 +55,6 @@ def test_every_rule_of_data_has_its_line(part: str) -> None:
     page = (DOCS / "reference/rules.md").read_text(encoding="utf-8")
     section = page.partition(f"| `{part}` |")[2].partition("\n\n")[0]
     assert [rule for rule in RULES[part] if f"| `rule: {rule}`" not in section] == []
-
-
-def test_rows_of_shipped_numbers_on_pages_are_what_ships_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a folder without runs, of a study as the one that the pages show; without the star of the best."""
-    for part in ("reproduced", "published"):
-        (tmp_path / part).symlink_to(ROOT / part)
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    table1 = {"methods": ["LocalSGDAM", "LocalSGDM"], "settings": {"p": [4]}}
-    mine = {"extends": "localscgdam", "title": "Two methods", "tables": {"table1": table1}}
-    (tmp_path / "config/papers/mine.yaml").write_text(yaml.safe_dump(mine))
-    monkeypatch.chdir(tmp_path)
-    table = tables.table_of(Plan(load_config(), "mine"), "table1").terminal()
-    rows = [" ".join(line.replace("*", "").split()) for line in table.splitlines()]
-    generated = yaml.safe_load((DOCS / "numbers.yaml").read_text())
-    by_hand = [page.read_text() for page in PAGES if str(page.relative_to(ROOT)) not in generated]
-    lines = "\n".join(by_hand).replace("*", "").splitlines()
-    shown = [" ".join(line.split()) for line in lines if re.match(r"\w+ +0\.\d+‡", line)]
-    assert len(shown) == 2
-    assert [line for line in shown if not any(row.startswith(line) for row in rows)] == []
 
 
 def test_the_site_builds_with_every_page_in_its_navigation(tmp_path: Path) -> None:

@@ -35,11 +35,6 @@ FILES: dict[str, tuple[type[BaseModel], str]] = {
 FILLED_IN = "Filled in by fedbench"
 """How the description of a key begins that no user writes."""
 Schema = dict[str, Any]
-_PIECES_OF_A_RUN: Schema = {
-    "if": {"properties": {"sets": {"const": ["."]}}},
-    "then": {"properties": {"values": {"additionalProperties": {"$ref": "#/$defs/part_RunSpec"}}}},
-}
-"""The values of a setting that sets the place ``.``."""
 
 
 def schema(kind: str) -> Schema:
@@ -71,8 +66,6 @@ def _described(kind: str) -> Schema:
             part.pop("type")
             part["$ref"] = f"#/$defs/part_{name}"
         _without_filled_in(part)
-    if "SettingEntry" in made["$defs"]:
-        made["$defs"]["SettingEntry"]["allOf"] = [_PIECES_OF_A_RUN]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 

@@ -67,7 +67,7 @@ class TrialSpec(Spec):
 class TuneSpec(Spec):
     """How hyper-parameters are chosen: at which setting, how long a trial is, how many trials a method gets.
 
-    A trial is a run for each of ``seeds``, as long as it leads (:func:`fedbench.train.tune.seed_racing.race`), and then
+    A trial is a run for each of ``seeds``, as long as it leads (:func:`fedbench.train.tune.trials.race`), and then
     the short runs of ``stable``.
     """
 

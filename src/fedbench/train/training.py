@@ -1,12 +1,16 @@
-"""Trains cells: finds finished runs in the store, trains the others, writes one result per cell."""
+"""Trains cells: takes finished runs from the store, trains the others, writes a result per cell; saves when stopped."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pandas as pd
@@ -32,7 +36,7 @@ from fedbench.store.record import MODEL, Record
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.schema import Config
-from fedbench.train import gpus, initial_weights, signals
+from fedbench.train import gpus, initial_weights
 from fedbench.train.keeping import Keeper
 from fedbench.train.progress import Trail, say
 
@@ -124,7 +128,7 @@ def train_run(
         arrays = load_arrays(spec, config.data_dir, config.mirror)  # what is read may be gone when it ends
         data = multi_source.checksum(spec.data, config.data_dir)
         keeper = Keeper(spec, config.data_dir, arrays.n_classes) if config.keep_model else None
-        with signals.held_back() as stop:
+        with held_back() as stop:
             how = Execution(
                 chunk=AUTO if config.client_chunk is None else config.client_chunk,
                 compiling=config.compile,
@@ -201,3 +205,40 @@ def train_cell(
 def _plain(value: float) -> float | None:
     """Return None for what JSON has no number for."""
     return None if isinstance(value, float | np.floating) and not math.isfinite(value) else float(value)
+
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[Callable[[], bool]]:
+    """Hold back the signals that end a program until the block is done; yield a function that says if one came.
+
+    The signal then acts as it would have: the program ends by it, which its parent process sees. A second Ctrl-C is
+    not held back; a second SIGTERM is, as a scheduler and a parent process may both send one. Signals that are ignored
+    stay ignored; outside the main thread, where none arrive, nothing changes.
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        if number == signal.SIGINT:
+            restore()
+
+    def restore() -> None:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    handlers = {signum: signal.getsignal(signum) or signal.SIG_DFL for signum in SIGNALS}
+    before = {signum: handler for signum, handler in handlers.items() if handler is not signal.SIG_IGN}
+    try:
+        for signum in before:
+            signal.signal(signum, note)
+        yield lambda: bool(came)
+    finally:
+        restore()
+        if came:
+            signal.raise_signal(came[0])

@@ -1,13 +1,17 @@
-"""What a call of the workflow does and says before, while and after its jobs run."""
+"""What a call of the workflow does and says before, while and after its jobs run, and when some have failed."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
+import shlex
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,64 @@ from fedbench import files
 from fedbench.store.runs import STORE, Store
 from fedbench.study.cells import Cell
 from fedbench.train import progress
-from fedbench.workflow import failures
 from fedbench.workflow.rule_functions import RuleFunctions, or_exit
+
+LINES = 8
+"""How much of a log is shown."""
+FED = ("table", "figure", "claims", "own_table", "own_figure", "page")
+"""Rules, in order, whose jobs are done all the same from what is there."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that did not finish.
+
+    Attributes:
+        rule: whose it is.
+        output: the first file it makes.
+        log: where its output goes.
+        command: what it runs, as a shell takes it.
+        shown: the files it shows, of its inputs.
+    """
+
+    rule: str
+    output: str
+    log: str
+    command: str
+    shown: tuple[str, ...] = field(default=())
+
+    @property
+    def words(self) -> list[str]:
+        """The command as a list, without where its output goes: nothing in it is read by a shell again."""
+        return list(itertools.takewhile(lambda word: word != ">", shlex.split(self.command)))
+
+    @property
+    def alone(self) -> str:
+        """The same as a user types it."""
+        return shlex.join(self.words)
+
+
+def explain(jobs: Iterable[Job], logs_before: Mapping[str, files.Mark | None]) -> None:
+    """Say of each job that was tried how its log ends, and how to run it alone.
+
+    A log that is as it was in ``logs_before``, at the start of this call, is an earlier call's.
+    """
+    for job in sorted(jobs, key=lambda job: job.output):
+        if files.mark(Path(job.log)) in (None, logs_before.get(job.log)):
+            continue
+        said = Path(job.log).read_text(errors="replace").splitlines()[-LINES:]
+        say(f"\nnot finished: {job.output}", *(f"    {line}" for line in said))
+        say(f"  its log:      {job.log}", f"  run it alone: {job.alone}")
+
+
+def build_from_what_is_there(jobs: Iterable[Job]) -> None:
+    """Run the jobs that show others' results, as far as there are any. The next call tries the missing ones again."""
+    waiting = list(jobs)
+    for rule in FED:
+        for job in (job for job in waiting if job.rule == rule):
+            shows = any(Path(name).exists() for name in job.shown)
+            if shows and not subprocess.run(job.words, check=False).returncode:  # else its own words say why
+                say(f"\nbuilt from the cells that are there: {job.output}")
 
 
 class Training:
@@ -92,8 +152,8 @@ class Training:
     def explain_failures(self) -> None:
         """Say which jobs did not finish, why, and how to run one alone; build what they feed from what there is."""
         jobs = [_described(job) for job in self._workflow.dag.needrun_jobs() if job.is_shell]
-        failures.explain(jobs, self._logs_before)
-        failures.build_from_what_is_there(jobs)
+        explain(jobs, self._logs_before)
+        build_from_what_is_there(jobs)
 
 
 def _single(jobs: Iterable[Any]) -> Iterator[Any]:
@@ -102,9 +162,9 @@ def _single(jobs: Iterable[Any]) -> Iterator[Any]:
         yield from item if item.is_group() else [item]
 
 
-def _described(job: Any) -> failures.Job:
+def _described(job: Any) -> Job:
     shown = tuple(map(str, job.input.get("shown", job.input)))
-    return failures.Job(job.rule.name, str(job.output[0]), str(job.log[0]), job.shellcmd, shown)
+    return Job(job.rule.name, str(job.output[0]), str(job.log[0]), job.shellcmd, shown)
 
 
 def check_disks(paths: Iterable[Path]) -> None:
@@ -117,6 +177,6 @@ def check_disks(paths: Iterable[Path]) -> None:
         files.check_room(folder)
 
 
-def say(line: str) -> None:
-    """Print a line at once, in a terminal and in a log alike."""
-    print(line, file=sys.stderr, flush=True)
+def say(*lines: str) -> None:
+    """Print lines at once, in a terminal and in a log alike."""
+    print(*lines, sep="\n", file=sys.stderr, flush=True)

@@ -50,7 +50,6 @@ MISTAKES: dict[str, tuple[str, Any]] = {
     "rule that does not exist": ("defaults.data.imbalance.rule", "minoritty"),
     "number out of its range": ("defaults.train.weight_decay", -1.0),
     "text for a list": ("tables.table1.rows", "rho"),
-    "wrong piece of a value": ("settings.n_clients.values.500.train.participaton", {}),
     "key that fedbench fills in": ("key", "climb"),
 }
 

@@ -11,7 +11,6 @@ from fedbench.spec import RunSpec, TrainSpec
 from fedbench.study.cells import Cell, resolve
 from fedbench.study.configuration import load_config, load_paper, load_scale
 from fedbench.study.plan import Plan
-from fedbench.train.tune.trials import trial_specs, trials_of
 
 SCALES = ("demo", "reduced", "paper")
 
@@ -37,16 +36,6 @@ class TestArena:
         assert pooled.network == first.network and pooled.data.imbalance == first.data.imbalance
         assert pooled.data.clients == 1 and pooled.train.iterations == first.train.iterations
         assert pooled.train.batch_size == full * (first.train.batch_size or 0)
-
-    def test_every_method_has_the_same_number_of_trials_everywhere(self) -> None:
-        paper = load_paper("arena")
-        for name, method in paper.methods.items():
-            trials = trials_of(paper, method, name) if name != "Random" else []
-            for dataset in paper.datasets:
-                if trials and method.has({"dataset": dataset}):
-                    tried = [trial_specs(paper, dataset, name, params)[0] for params in trials]
-                    assert len({run.key for run in tried}) == paper.tune.trials
-                    assert tried[0].data.validation == 0.1
 
 
 def test_each_method_of_climb_has_the_rounds_and_clients_of_the_authors_script() -> None:

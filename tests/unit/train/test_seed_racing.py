@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fedbench.train.tune.seed_racing import Rule, Trial, race
+from fedbench.train.tune.trials import Rule, Trial, race
 
 Scores = dict[float, tuple[float | None, ...]]
 RACES: dict[str, tuple[Scores, float]] = {

@@ -28,8 +28,7 @@ from fedbench.spec import RunSpec
 from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
-from fedbench.train import signals
-from fedbench.train.training import train_run
+from fedbench.train.training import held_back, train_run
 from fedbench.train.tune.tuning import tune_dataset
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -149,7 +148,7 @@ import os, signal
 from fedbench.study.plan import Plan
 from fedbench.study import configuration
 from fedbench.store.runs import Store
-from fedbench.train.training import train_run
+from fedbench.train.training import held_back, train_run
 
 def stop(progress):
     if progress.round == 3:
@@ -207,7 +206,7 @@ def test_ctrl_c_saves_and_in_the_last_round_the_run_is_finished(
 
 def test_a_second_signal_is_not_held_back() -> None:
     after = list[bool]()
-    with pytest.raises(KeyboardInterrupt), signals.held_back() as came:
+    with pytest.raises(KeyboardInterrupt), held_back() as came:
         os.kill(os.getpid(), signal.SIGINT)
         after.append(came())
         os.kill(os.getpid(), signal.SIGINT)
@@ -222,7 +221,7 @@ def test_a_second_sigterm_is_held_back_too() -> None:
     before = signal.signal(signal.SIGTERM, lambda *_: acted.append(over))
     over = False
     try:
-        with signals.held_back() as came:
+        with held_back() as came:
             os.kill(os.getpid(), signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGTERM)
             assert came()
@@ -235,7 +234,7 @@ def test_a_second_sigterm_is_held_back_too() -> None:
 def test_ignored_signals_stay_ignored_and_other_threads_are_left_alone() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with signals.held_back() as came:
+        with held_back() as came:
             os.kill(os.getpid(), signal.SIGINT)
             assert not came()
     finally:
@@ -244,7 +243,7 @@ def test_ignored_signals_stay_ignored_and_other_threads_are_left_alone() -> None
     answers = []
 
     def block() -> None:
-        with signals.held_back() as came:
+        with held_back() as came:
             answers.append(came())
 
     thread = threading.Thread(target=block)

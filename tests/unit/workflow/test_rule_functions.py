@@ -15,12 +15,11 @@ from typing import Any
 
 import pytest
 
-from fedbench import files, sealed_json
+from fedbench import sealed_json
 from fedbench.commands.options import configured
 from fedbench.data import prepared
 from fedbench.errors import UserError
 from fedbench.study.cells import Cell
-from fedbench.train import preflight
 from fedbench.workflow import requests
 from fedbench.workflow.requests import Requests
 from fedbench.workflow.rule_functions import ALL_CORES, RuleFunctions, options_of
@@ -174,27 +173,6 @@ def test_a_dataset_whose_raw_files_have_changed_is_prepared_again(
     assert call.prepare_request(digits) == ["results/requests/training/request.json"] * outdated
     cores = [call.decoding_cores(SimpleNamespace(dataset=name)) for name in ("chestxray14", "digits")]
     assert cores == [ALL_CORES, 1], "pictures are decoded by all"
-
-
-def test_what_is_trained_is_checked_before_and_explained_by_its_own_log(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job = Job(cells()[0])
-    snakemake, asked, room = workflow([job]), list[Cell](), list[Path]()
-    call = call_of(snakemake)
-    monkeypatch.setattr(preflight, "check", asked.extend)
-    monkeypatch.setattr(files, "check_room", room.append)
-    Path(job.log[0]).write_text("of an earlier call")
-    Path("results/runs").mkdir(parents=True)
-    training = Training(snakemake, call)
-    training.begin()
-    training.tell_the_end()
-    assert asked == [call.cell(job.wildcards)] and room == [Path(), Path("results"), Path("results/runs")]
-    training.explain_failures()
-    assert "not finished" not in capsys.readouterr().err
-    Path(job.log[0]).write_text("of this call, and failed")
-    training.explain_failures()
-    assert f"not finished: {job.output[0]}\n    of this call, and failed" in capsys.readouterr().err
 
 
 def test_a_line_tells_how_the_training_stands_when_that_has_changed(

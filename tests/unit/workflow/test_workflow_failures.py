@@ -8,8 +8,7 @@ import pytest
 
 from fedbench import files
 from fedbench.files import mark
-from fedbench.workflow.failures import Job, build_from_what_is_there, explain
-from fedbench.workflow.training import check_disks
+from fedbench.workflow.training import Job, build_from_what_is_there, check_disks, explain
 
 
 @pytest.fixture(autouse=True)

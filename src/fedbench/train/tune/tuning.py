@@ -13,8 +13,7 @@ from fedbench.study.schema import Config, Paper, Value
 from fedbench.study.tuned import edges, tuned_path
 from fedbench.train import preflight
 from fedbench.train.tune.choices import Choice, Choices
-from fedbench.train.tune.seed_racing import Rule, Standing, Trial, race
-from fedbench.train.tune.trials import trial_specs, trials_of, tunable
+from fedbench.train.tune.trials import Rule, Standing, Trial, race, trial_specs, trials_of, tunable
 from fedbench.train.workers import Workers, workers
 
 
