@@ -112,26 +112,30 @@ def stamp_path(path: Path) -> Path:
 
 
 def intact(path: Path, sha: object) -> bool:
-    """Say whether a file has this SHA-256; errors as in :func:`fedbench.files.read`, but for one that is not there."""
+    """Say whether a file is there and has this SHA-256; errors as in :func:`digest_of`."""
     try:
         return digest_of(path) == sha
     except FileNotFoundError:
         return False
-    except OSError as error:
-        raise cannot_read(path, error) from None
 
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file, or a digest of all files of a folder, read for it once while nothing changes.
 
     Raises:
-        OSError: it cannot be read.
+        FileNotFoundError: it is not there.
+        ReadError: it cannot be read now.
     """
-    return _digest(path, _state(path))
+    try:
+        return _digest(path, _state(path))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise cannot_read(error.filename or path, error) from None
 
 
 def reread(path: Path) -> str:
-    """Return the digest of a file or folder, read now whatever a stamp says, and stamp it; errors likewise."""
+    """Return the digest of a file or folder, read now whatever a stamp says, and stamp it; an OSError if that fails."""
     state = _state(path)
     if path.is_dir():
         content = [(name, checksum(path / name)) for name in _names(path)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import pytest
 from PIL import Image
 from raw_files import dicom
 
-from fedbench.data import datasets
+from fedbench.data import datasets, files
 from fedbench.data.prepared import Prepared, load_prepared, prepare
-from fedbench.errors import UserError
+from fedbench.errors import ReadError, UserError
 from fedbench.train import preflight
 
 KEYS = (
@@ -102,6 +103,16 @@ def test_a_changed_picture_changes_the_key_and_another_time_does_not() -> None:
     Image.new("L", (9, 7), 1).save(path)
     assert datasets.get("scans").content() != before
     assert 1 in level(load())
+
+
+def test_a_picture_that_cannot_be_read_now_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(path: Path) -> str:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    Path("config/datasets/scans.yaml").write_text(f"file: scans.csv\n{KEYS}")
+    monkeypatch.setattr(files, "checksum", fails)
+    with pytest.raises(ReadError, match=r"cannot read scans/ward0/0\.png now"):
+        datasets.get("scans").content()
 
 
 @pytest.mark.parametrize("place", ["ward1/gone.png", "ward0/../../other.png", "{here}/other.png"])
