@@ -67,12 +67,8 @@ def write_npy(path: Path, array: np.ndarray) -> str:
     return sha
 
 
-def read_npz(
-    path: Path, cure: str, only: Collection[str] | None = None, delete: str = "Delete it. "
-) -> dict[str, np.ndarray]:
+def read_npz(path: Path, cure: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
     """Read the arrays of an ``.npz``, each checked by its CRC; with ``only``, no others than these.
-
-    ``delete`` is the advice for a corrupt file: none for one that exists nowhere else.
 
     Raises:
         UserError: the file is missing, truncated or corrupt; the message names it and ends with ``cure``.
@@ -88,7 +84,7 @@ def read_npz(
         # a torn archive can end in a seek before its beginning
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise cannot_read(path, error) from None
-        raise UserError(f"{path} is truncated or corrupt ({error}). {delete}{cure}") from None
+        raise UserError(f"{path} is truncated or corrupt ({error}). {cure}") from None
 
 
 def read_json(path: Path, cure: str) -> dict[str, Any]:
@@ -103,7 +99,7 @@ def read_json(path: Path, cure: str) -> dict[str, Any]:
     except FileNotFoundError:
         raise UserError(f"{path} is missing. {cure}") from None
     except ValueError as error:
-        raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
+        raise UserError(f"{path} is truncated or corrupt ({error}). {cure}") from None
 
 
 def stamp_path(path: Path) -> Path:

@@ -93,9 +93,7 @@ def load_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Partition
     """
     path, summary = partition_path(spec, seed, data_dir), read_facts(spec, seed, data_dir)
     if path.is_file() and not intact(path, summary["sha256"]):
-        raise UserError(
-            f"{path}: it is not what {path.with_suffix('.json').name} was written for. Delete it. {_CURE}"
-        )
+        raise UserError(f"{path}: it is not what {path.with_suffix('.json').name} was written for. {_CURE}")
     return Partition(**read_npz(path, _CURE), summary=summary)
 
 

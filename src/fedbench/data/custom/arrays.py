@@ -38,7 +38,7 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, inputs: bool =
     """
     known = None if inputs else [name for name, ours in ALIASES.items() if not ours.startswith("x")]
     by_name: dict[str, np.ndarray] = {}
-    for name, array in read_npz(file, _AGAIN, known, delete="").items():
+    for name, array in read_npz(file, _AGAIN, known).items():
         if name not in ALIASES:
             raise unknown(f"array in {file}", name, ALIASES)
         if ALIASES[name] in by_name:
