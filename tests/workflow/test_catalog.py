@@ -12,19 +12,7 @@ from projects import BIN, ROOT
 # runs `snakemake` as in an environment of Snakemake alone: fedbench and what it alone needs cannot be imported
 BARE = """
 import sys
-
-class Without:
-    def __init__(self, finder):
-        self.finder = finder
-
-    def find_spec(self, name, path=None, target=None):
-        hidden = name.partition(".")[0] in {"fedbench", "scipy", "sklearn", "torch", "typer"}
-        return None if hidden else self.finder.find_spec(name, path, target)
-
-    def __getattr__(self, name):
-        return getattr(self.finder, name)
-
-sys.meta_path[:] = map(Without, sys.meta_path)
+sys.modules |= dict.fromkeys(("fedbench", "scipy", "sklearn", "torch", "typer"))
 from snakemake.cli import main
 sys.argv[0] = "snakemake"
 main(sys.argv[1:])

@@ -11,8 +11,7 @@ import typer
 
 from fedbench import project
 from fedbench.errors import UserError, shortened
-from fedbench.safe_yaml import parse_yaml
-from fedbench.study import configuration
+from fedbench.study import configuration, layers
 from fedbench.study.cells import paper_of
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -45,18 +44,11 @@ def configured(
     if request is not None:
         return configuration.load_config(overrides=requests.config_of(request))
     given: dict[str, Any] = {"scale": scale, "paper": paper}
-    for item in overrides or []:
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise UserError(f"--set takes KEY=VALUE, not {item!r}")
-        try:
-            read = parse_yaml(value)
-        except ValueError:
-            raise UserError(f"--set {shortened(key)}: {shortened(value)!r} is not valid YAML") from None
+    for key, value in map(layers.assigned, overrides or []):
         if "." in key:  # a place of a run, not a key of the configuration
-            given["set"] = {**given.get("set", {}), key: read}
+            given["set"] = {**given.get("set", {}), key: value}
         else:
-            given[key] = read
+            given[key] = value
     return configuration.load_config(overrides=given)
 
 

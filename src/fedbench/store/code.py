@@ -113,17 +113,10 @@ def _words(node: ast.AST) -> Iterator[str]:
             continue
         yield name
         for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, ast.AST):
-                if not _is_text(item):
+            match item:
+                case ast.Expr(ast.Constant(str())):
+                    pass
+                case ast.AST():
                     yield from _words(item)
-            else:
-                yield repr(item)
-
-
-def _is_text(node: ast.AST) -> bool:
-    """Say whether a statement is a text alone, as a docstring is."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+                case _:
+                    yield repr(item)

@@ -15,6 +15,15 @@ COURSE = ("iteration", "round", "cycle", "samples", "floats_up", "seconds")
 PREDICTED = ("roc", "pr", "calibration", "confusion")
 """Kinds of figures that are drawn from predictions."""
 
+COSTS = ("floats_up", "samples", "seconds")
+TAKES = {
+    "pareto": "panels: dataset, one metric, and floats_up, samples or seconds for x",
+    "forest": "panels: dataset, one metric and that of sites, at most one reference, neither x nor log",
+    "roc": "one test metric and that of sites, such as [test_auc, test_auc@sites], neither x nor log; "
+    "confusion of several methods also method among its panels",
+}
+"""What a kind of figure takes; others that are drawn from predictions as ``roc``."""
+
 
 class FigureSpec(Spec):
     """The content of a figure: its cells, its axes and its panels."""
@@ -58,36 +67,17 @@ class FigureSpec(Spec):
     def _fits_its_kind(self) -> FigureSpec:
         if self.references and self.kind not in (known := ("forest", *PREDICTED[:3])):
             raise ValueError(f"references go with kind {', '.join(known)}, not {self.kind}")
-        if self.kind == "forest" and len(self.references) > 1:
-            raise ValueError("kind forest shows the gain over one reference: local or pooled")
-        if self.kind == "pareto" and (
-            self.x not in ("floats_up", "samples", "seconds")
-            or self.panels != "dataset"
-            or len(self.metrics) != 1
-        ):
-            raise ValueError(
-                "kind pareto takes panels: dataset, one metric, and floats_up, samples or seconds for x"
-            )
-        if self.kind == "forest" and (
-            self.panels != "dataset"
-            or self.x != "iteration"
-            or self.log
-            or len({metric.partition("@")[0] for metric in self.metrics}) != 1
-        ):
-            raise ValueError(
-                "kind forest takes panels: dataset, one metric and that of sites, neither x nor log"
-            )
-        if self.kind in PREDICTED and (
-            self.x != "iteration"
-            or self.log
-            or len({metric.partition("@")[0] for metric in self.metrics}) != 1
-            or not self.metrics[0].startswith("test_")
-            or (self.kind == "confusion" and len(self.methods) > 1 and "method" not in self.panel_axes)
-        ):
-            raise ValueError(
-                f"kind {self.kind} takes one test metric and that of sites, such as [test_auc, test_auc@sites], "
-                "neither x nor log" + ", and method among its panels" * (self.kind == "confusion")
-            )
+        names = {metric.partition("@")[0] for metric in self.metrics}
+        bare = self.x == "iteration" and not self.log and len(names) == 1
+        of_dataset = self.panels == "dataset"
+        told_apart = self.kind != "confusion" or len(self.methods) < 2 or "method" in self.panel_axes
+        fits = {
+            "pareto": of_dataset and len(self.metrics) == 1 and self.x in COSTS,
+            "forest": of_dataset and bare and len(self.references) < 2,
+            **dict.fromkeys(PREDICTED, bare and told_apart and self.metrics[0].startswith("test_")),
+        }
+        if not fits.get(self.kind, True):
+            raise ValueError(f"kind {self.kind} takes {TAKES.get(self.kind, TAKES['roc'])}")
         return self
 
     @property

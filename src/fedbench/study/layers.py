@@ -85,23 +85,26 @@ def given(text: str | Mapping[str, Any]) -> dict[str, Any]:
     """
     if isinstance(text, Mapping):
         by_place = {str(place): value for place, value in text.items()}
-    elif not isinstance(text, str):
-        raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {shortened(text)}")
+    elif isinstance(text, str):
+        by_place = dict(map(assigned, re.split(r"[,\s]+(?=[a-z_]+\.[a-z_.]+=)", text.strip())))
     else:
-        by_place = {}
-        for item in re.split(r"[,\s]+(?=[a-z_]+\.[a-z_.]+=)", text.strip()):
-            place, equals, value = item.partition("=")
-            if not equals:
-                raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {item!r}")
-            try:
-                by_place[place] = parse_yaml(value)
-            except ValueError:
-                raise UserError(f"set {place}: {shortened(value)!r} is not valid YAML") from None
+        raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {shortened(text)}")
     for place in by_place:
         root, dot, _ = place.partition(".")
         if not dot or root not in ROOTS:
             raise unknown("place of a run", place, [f"{name}.…" for name in ROOTS])
     return by_place
+
+
+def assigned(item: str) -> tuple[str, Any]:
+    """Read ``KEY=VALUE``, whose value is YAML; UserError where it is nothing of the kind."""
+    key, equals, value = item.partition("=")
+    if not equals:
+        raise UserError(f"set takes KEY=VALUE such as train.iterations=200, not {shortened(item)!r}")
+    try:
+        return key, parse_yaml(value)
+    except ValueError:
+        raise UserError(f"set {shortened(key)}: {shortened(value)!r} is not valid YAML") from None
 
 
 def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -97,16 +97,22 @@ def counts(total: int, done: int, running: int, failed: int) -> str:
     )
 
 
+def _trail(key: str, store: Store) -> dict[str, float]:
+    """Return what an unfinished run has left of where it is: its round, the rounds, the seconds left; else nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        at: dict[str, float] = json.loads((store.checkpoint(key).parent / TRAIL).read_text())
+        return at
+    return {}
+
+
 def share_done(cell: Cell, store: Store) -> float:
     """Return the share of a cell's training that is done, by its seeds and by the rounds of the one at work."""
     shares = 0.0
     for run in cell.runs:
         if store.has(run.key):
             shares += 1
-        else:
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                at = json.loads((store.checkpoint(run.key).parent / TRAIL).read_text())
-                shares += at["round"] / at["rounds"]
+        elif at := _trail(run.key, store):
+            shares += at["round"] / at["rounds"]
     return shares / len(cell.runs)
 
 
@@ -121,9 +127,7 @@ def whereabouts(cell: Cell, store: Store) -> str:
     for number, run in enumerate(cell.runs, 1):
         if store.in_training(run.key):
             place = f"seed {run.seed} ({number} of {len(cell.runs)})"
-            try:
-                at = json.loads((store.checkpoint(run.key).parent / TRAIL).read_text())
+            if at := _trail(run.key, store):
                 return f"{place}, round {at['round']}/{at['rounds']}{about(at['left'])}"
-            except (OSError, ValueError, KeyError):
-                return f"{place}, starting"
+            return f"{place}, starting"
     return ""

@@ -69,8 +69,8 @@ def test_a_diverged_run_ends_with_status_3_after_all_others() -> None:
     [
         ("run plain", "Did you mean 'Plain'?"),
         ("list --scale dem", "unknown scale 'dem'. Did you mean 'demo'?"),
-        ("list --set seeds", "--set takes KEY=VALUE, not 'seeds'"),
-        ("list --set seeds=[0", "--set seeds: '[0' is not valid YAML"),
+        ("list --set seeds", "set takes KEY=VALUE such as train.iterations=200, not 'seeds'"),
+        ("list --set seeds=[0", "set seeds: '[0' is not valid YAML"),
         ("list --set train.iteration=3", "Did you mean 'iterations'?"),
         ("list --set trian.iterations=3", "unknown place of a run 'trian.iterations'"),
         ("list --set train.period=3", "that is the setting p of toy"),

@@ -241,7 +241,7 @@ FOREST = FIGURE | {"kind": "forest", "settings": {"p": [4]}}
         (FOREST | {"x": "round"}, "kind forest takes"),
         (FOREST | {"log": "y"}, "kind forest takes"),
         (FOREST | {"metrics": ["test_auc", "test_ap@Basel"]}, "one metric and that of sites"),
-        (FOREST | {"references": ["local", "pooled"]}, "gain over one reference"),
+        (FOREST | {"references": ["local", "pooled"]}, "at most one reference"),
         (FIGURE | {"kind": "confusion", "panels": ["metric", "method"], "references": ["local"]},
          "references go with kind"),
         (FIGURE | {"kind": "roc", "panels": "metric", "metrics": ["test_auc", "test_ap"]}, "takes one test metric"),
