@@ -123,7 +123,7 @@ def _entered(specs: Any, methods: list[str]) -> Any:
         return specs or {}
     return {
         name: {**spec, "methods": spec.get("methods") or methods}
-        if isinstance(spec, Mapping) and spec.get("kind") != "facts"
+        if isinstance(spec, Mapping) and spec.get("kind") not in ("data", "facts")
         else spec
         for name, spec in specs.items()
     }

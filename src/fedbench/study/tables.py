@@ -11,6 +11,15 @@ from fedbench import metric_table
 from fedbench.spec import Spec
 from fedbench.study.claims import Value
 
+OF_DATA = {
+    "kind": "facts",
+    "rows": ["dataset"],
+    "columns": ["metric", "split"],
+    "splits": ["Training", "Validation", "Test"],
+    "metrics": ["n_samples", "n_positive", "positive_ratio"],
+}
+"""What ``kind: data`` of older files is read as."""
+
 
 class BoardSpec(Spec):
     """How a leaderboard ranks its methods."""
@@ -100,7 +109,9 @@ class TableSpec(Spec):
     @model_validator(mode="before")
     @classmethod
     def _targets(cls, data: Any) -> Any:
-        """Write the targets of ``rounds_to`` as metrics."""
+        """Write the targets of ``rounds_to`` as metrics, and ``kind: data`` as facts."""
+        if isinstance(data, Mapping) and data.get("kind") == "data":
+            return {**data, **OF_DATA}
         if not isinstance(data, Mapping) or not isinstance(data.get("rounds_to"), Mapping):
             return data
         metrics = [*data.get("metrics", [])]

@@ -304,6 +304,15 @@ def test_of_a_run_alone_no_count_is_said() -> None:
     assert only([("k", late)], late.metric)["reason"] == "best 0.8"
 
 
+def test_seeds_that_miss_a_target_join_those_that_were_shipped() -> None:
+    metric = "rounds_to_test_auc_0.9"
+    rows = [("k", Row("a", 0, metric, 2.0, origin="shipped"))]
+    rows += [("k", Row("b", seed, metric, math.inf, reason=f"best 0.8{seed}")) for seed in (1, 2)]
+    made = only(rows, metric)
+    assert (made["status"], made["n_seeds"], made["shipped"]) == ("not reached", 3, True)
+    assert made["reason"] == "2 of 3 seeds: best 0.81; best 0.82" and made["values"][0] == 2.0
+
+
 def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_row() -> None:
     """Cell k1 was trained here but for seed 2; k2 was shipped, as one run and an average over seeds."""
     rows = [

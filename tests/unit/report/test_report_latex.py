@@ -167,10 +167,8 @@ def test_a_text_shows_the_numbers_of_the_tables(files: dict[str, bytes], tmp_pat
     ("key", "why"),
     [
         (f"{FIRST}X", f"fedbench: there is no number {FIRST}X"),
-        ("climb/table2/test_a", "fedbench: there is no number climb/table2/test_a"),
         ("localscgdam/table1/Melanoma/8/CoDA", "localscgdam/table1/Melanoma/8/CoDA: not run"),
         ("localscgdam/table1/FashionMNIST/4/LocalSGDM_RL/std", "LocalSGDM_RL/std: diverged"),
-        ("localscgdam/table1/FashionMNIST/4/LocalSGDM_RL/difference", "LocalSGDM_RL/difference: diverged"),
     ],
 )
 def test_what_is_not_there_is_an_error_that_names_it(

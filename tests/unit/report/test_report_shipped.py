@@ -193,39 +193,6 @@ def test_a_run_trained_here_counts_before_the_shipped_one(project: Project) -> N
     assert seen == [told, told, ["finished", False, 3, ""]]
 
 
-@pytest.mark.parametrize(
-    ("reached", "values", "note"),
-    [
-        (True, "0:2 1:inf 2:inf", "2 of 3 seeds: best 0.81; best 0.82"),
-        (False, "0:inf 1:2 2:2", "1 of 3 seeds: best 0.8"),
-    ],
-)
-def test_seeds_that_miss_a_target_join_those_that_were_shipped(
-    project: Project, reached: bool, values: str, note: str
-) -> None:
-    """Seed 0 is shipped, 1 and 2 are measured here; those that miss an AUC of 0.9 end at 0.8 and their seed."""
-    project.change(tables={"table1": {"metrics": ["rounds_to_test_auc_0.9"]}})
-    cells = project.cells()
-
-    def measured(seeds: list[int], reached: bool) -> None:
-        for cell in cells:
-            runs = [run for run in cell.runs if run.seed in seeds]
-            for run in runs:
-                last = 0.95 if reached else 0.8 + run.seed / 100
-                curve = {"iteration": [0, 8], "round": [0, 2], "test_auc": [0.5, last]}
-                project.write_curve(run.key, curve)
-            project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.5}) for run in runs])
-
-    measured([0], reached)
-    export_reproduced(Plan(REDUCED), "table1")
-    for cell in cells:
-        without(project, cell, [0])
-    measured([1, 2], not reached)
-    after = shown(REDUCED)
-    assert {*zip(after["values"], after["reason"], strict=True)} == {(values, note)}
-    assert set(after["status"]) == {"not reached"} and set(after["n_seeds"]) == {3}
-
-
 HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,commit,hardware"
 
 
@@ -300,17 +267,6 @@ def test_rows_are_in_the_order_of_their_numbers() -> None:
     rows["p"] = ["none", "16", "0.1", "4", "0.01"]
     assert list(in_order(rows, ["dataset", "p"])["p"]) == ["0.01", "0.1", "4", "16", "none"]
     assert list(in_order(rows.assign(p="4"), ["dataset", "p"])["seed"]) == ["0", "1", "2", "9", "10"]
-
-
-def test_rows_from_before_a_setting_are_of_its_default(project: Project) -> None:
-    project.fill()
-    before = exported(REDUCED)
-    first, *others = project.cells()
-    project.forget(run for cell in others for run in cell.runs)
-    project.change(settings={"budget": {"sets": ["."], "default": 0, "label": "budget", "values": {0: {}}}})
-    project.finish(first, [0.5, 0.5, 0.5])
-    after = exported(REDUCED)
-    assert set(before.index) == set(after.index) and set(after["budget"]) == {0}
 
 
 CURVES = Path("reproduced/reduced/curves/localscgdam.csv")
