@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,34 +43,12 @@ def test_a_key_may_lie_over_what_is_merged() -> None:
         parse_yaml("x: &x {a: 1}\nw: {<<: *x,\n  <<: *x}")
 
 
-@contextlib.contextmanager
-def fifo(path: Path, text: str) -> Iterator[None]:
-    """A pipe with somebody at its other end, so that one who opens it reads ``text`` and does not wait for ever."""
-
-    def write() -> None:
-        with contextlib.suppress(BrokenPipeError):
-            path.write_text(text)
-
-    os.mkfifo(path)
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
-    yield
-    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # lets a writer go that nobody has read from
-    writer.join(10)
-    os.close(reader)  # not before: a writer that opens the pipe only now would wait
-
-
-def test_no_pipe_is_read(tmp_path: Path) -> None:
-    with fifo(tmp_path / "fifo", "a: 1"), pytest.raises(UserError, match="fifo is not valid YAML: it is no"):
-        read_yaml(tmp_path / "fifo")
-
-
 def test_only_a_regular_file_in_utf8_is_read(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "latin").write_bytes("a: é".encode("latin-1"))
     (tmp_path / "bom").write_bytes("a: 1".encode("utf-8-sig"))
-    for name in ("folder", "loop", "latin", "missing"):
+    for name in ("folder", "loop", "latin", "missing", "/dev/null"):
         with pytest.raises(UserError, match=name) as caught:
             read_yaml(tmp_path / name)
         assert "\n" not in str(caught.value)

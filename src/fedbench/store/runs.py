@@ -187,6 +187,12 @@ class Store:
         except OSError:
             return False
 
+    def holder(self, key: str) -> str:
+        """Name the process that holds the unfinished run, or held it last, as ``PID on HOST``; empty where none did."""
+        with contextlib.suppress(OSError):
+            return (self._unfinished(key) / "lock").read_text()
+        return ""
+
     def set_aside(self, key: str) -> Path:
         """Move a damaged run out of the way, so that it is trained again; return where it is kept."""
         aside = next(path for n in range(1, 1000) if not (path := self.root / f"{key}.damaged{n}").exists())

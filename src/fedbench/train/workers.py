@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 
 from fedbench.errors import AGAIN, UserError
 from fedbench.spec import RunSpec
@@ -26,22 +27,26 @@ class Workers:
     def __init__(self, config: Config, cores: int, executor: Executor | None = None) -> None:
         self._config, self._cores, self._executor = config, cores, executor
         self._begun = dict[Future[Record], RunSpec]()
+        self._processes = set[BaseProcess]()
 
     @property
     def free(self) -> int:
         """How many further runs can begin."""
         return self._cores - len(self._begun)
 
-    @property
-    def at_work(self) -> str:
-        """The runs that have begun."""
-        runs = [f"{run.method} on {run.data.dataset}, seed {run.seed}" for run in self._begun.values()]
-        return " or ".join(sorted(runs))
+    def killed(self) -> str:
+        """Name the runs whose processes were killed, once all have ended."""
+        pids = [process.pid for process in self._processes if process.exitcode == -signal.SIGKILL]
+        lost = [
+            run for run in self._begun.values() if Store().holder(run.key).split(" ")[0] in map(str, pids)
+        ]
+        return "; ".join(f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in lost)
 
     def begin(self, spec: RunSpec) -> None:
         """Give a run to a process, or train it."""
         if self._executor is not None:
             future = self._executor.submit(_train, spec, self._config)
+            self._processes |= {*multiprocessing.active_children()}
         else:
             future = Future()
             future.set_result(_train(spec, self._config))
@@ -77,9 +82,10 @@ def workers(config: Config, cores: int) -> Iterator[Workers]:
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         yield pool
-    except BrokenProcessPool:  # the executor has told the others to end
+    except BrokenProcessPool:  # the executor tells the others to end
+        executor.shutdown()
         raise UserError(
-            f"a training was killed, perhaps for lack of memory ({pool.at_work}): use fewer --cores, {AGAIN}"
+            f"a training was killed, perhaps for lack of memory ({pool.killed()}): use fewer --cores, {AGAIN}"
         ) from None
     except BaseException:
         for process in multiprocessing.active_children():

@@ -29,6 +29,7 @@ from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
 from fedbench.train.training import held_back, train_run
+from fedbench.train.tune.trials import trial_specs
 from fedbench.train.tune.tuning import tune_dataset
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -123,12 +124,20 @@ def test_who_is_told_to_stop_tells_the_others_which_save_their_work(
 
 def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
     tuning, pids = begin()
+    held = {path.read_text().split()[0]: path for path in RUNS.glob("*.unfinished/lock")}
     os.kill(pids[0], signal.SIGKILL)
     _, err = ended(tuning)
     assert tuning.returncode == 2
     said = err.splitlines()[-1]
     assert said.startswith("error: a training was killed") and "Traceback" not in err
-    assert "fedavg on digits, seed 100" in said
+    trials = [
+        spec
+        for lr in (0.01, 0.1)
+        for spec in trial_specs(configuration.load_paper("toy"), "Digits", "Plain", {"lr": lr})
+    ]
+    named = [run.params for run in trials if f"{run.params} on digits, seed {run.seed}" in said]
+    lost = [run.params for run in trials if run.key == held[str(pids[0])].parent.name.partition(".")[0]]
+    assert named == lost and len(lost) == 1, said
     assert not any(map(alive, pids)) and len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 1
 
 
