@@ -137,20 +137,3 @@ def test_data_of_the_future_and_runs_copied_in_by_hand_are_used_as_they_are(
     assert len(keys) == 4 and trained(built) == {} and built.runs() == before
     assert (built.root / TARGET).read_bytes() == table
     assert "Nothing to be done" in built.snakemake(TARGET)
-
-
-def test_results_of_the_past_and_notes_that_a_power_cut_emptied_train_nothing(built: Project) -> None:
-    table = (built.root / TARGET).read_bytes()
-    for folder in ("results", "tables/localscgdam"):
-        shift(built.root / folder, -YEARS)
-    notes = [path for path in (built.root / ".snakemake/metadata").rglob("*") if path.is_file()]
-    assert notes
-    for path in notes:
-        path.write_bytes(path.read_bytes()[: len(path.read_bytes()) // 2 * (len(path.name) % 2)])
-    (built.root / ".snakemake/locks").mkdir(exist_ok=True)
-    (built.root / ".snakemake/locks/0.output.lock").write_text(f"{TARGET}\n")
-    (built.root / TARGET).unlink()
-    before = built.runs()
-    built.snakemake(TARGET)
-    assert built.runs() == before and (built.root / TARGET).read_bytes() == table
-    assert "Nothing to be done" in built.snakemake(TARGET)
