@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from report_project import METHODS, REDUCED, Project, localscgdam, run_result, table_of
 
 from fedbench.metric_table import measure
@@ -156,18 +155,6 @@ def test_verdicts_without_curves_are_named(claimed: Project) -> None:
     finish(claimed, REDUCED, [0.0, 0.0, 0.0395])
     notes = tables.claim_table(Plan(REDUCED)).notes
     assert f"{words} 2." in notes, "claim 1 is undecided at reduced; at scale paper its end counts"
-
-
-def test_what_another_table_prints_stands_in_for_a_figure_without_it(claimed: Project) -> None:
-    """FashionMNIST is printed in table 1, so that claim is judged by it; figure 4 has CATvsDOG alone."""
-    path = claimed.root / "config/scales/reduced.yaml"
-    scale = yaml.safe_load(path.read_text())
-    scale["papers"]["localscgdam"]["stand_in"] = "FashionMNIST"
-    path.write_text(yaml.safe_dump(scale))
-    for target in ("table1", "figure4"):
-        finish(claimed, REDUCED, LEAD, target)
-    assert words(REDUCED, 1)["reduced"] == "supported: won 6, lost 0, open 0 of 18"
-    assert words(REDUCED, 3)["reduced"] == "FashionMNIST, no verdict: shown in 3 of 3"
 
 
 def test_what_ran_is_written_in_all_forms_counted_by_places_and_counts_as_shipped_too(

@@ -187,21 +187,6 @@ def test_the_rule_that_chooses_the_evaluation_is_said(project: Project) -> None:
     )
 
 
-def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(project: Project) -> None:
-    only = {"CoDA": {"only": {"p": [4]}}}
-    table(project, only)
-    project.finish_each(lambda cell: [0.9] * 3)
-    made = table_of()
-    places = {*made.rows.set_index(["method", "p"]).index}
-    assert places == {("CoDA", 4), ("LocalSGDM", 4), ("LocalSGDM", 8)}
-    blank = made.grid.rows[0].entries[0][1]
-    assert (made.grid.rows[0].label, blank.value, blank.item) == ("CoDA", "", None)
-    assert all(made.forms().values()), "all forms take a blank place"
-    table(project, only, rows=["p", "method"], columns=[])
-    blocks = [[row.label for row in block.rows] for block in table_of().grid.blocks]
-    assert blocks == [["CoDA", "LocalSGDM"], ["LocalSGDM"]]
-
-
 def test_rounds_to_a_target_are_read_from_the_curve_and_have_a_slope_seed_by_seed(project: Project) -> None:
     """CoDA's rounds of 64/p have slope -1, constant ones 0; of two targets it misses the second."""
     targets = {"test_auc": [0.75, 0.97]}

@@ -56,15 +56,6 @@ def test_a_pooled_setting_fits_every_row_that_names_one_value(tmp_path: Path) ->
     assert find(table, "Toy", "M", {"p": Pooled([4, 8])}, "test_auc").printed == 0.9
 
 
-def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
-    table = load_published("cycp", "cycp_table1.csv")
-    number = find(table, "ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
-    assert (number.printed, number.comparable_std, number.print_seeds) == (0.6012, 0.0016, 3)
-    assert number.doubt  # the transcription flags the unstated level
-    with pytest.raises(ValueError, match="not enough values"):
-        find(table, "CIFAR-10", "CyCp-FedAVG", {"dir": 0.1}, "test_auc")
-
-
 def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
     climb = load_published("climb", "climb_table2.csv")
     place = {"rho": 10, "n_minority": 3, "alpha": 0.0}

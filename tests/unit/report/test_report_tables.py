@@ -159,27 +159,6 @@ def test_a_label_is_what_tables_and_claims_print_and_no_column_is_for_print_that
     assert " & co) |" in claims.claim_table(Plan(demo)).markdown(), "the rival that decides"
 
 
-def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Project) -> None:
-    """A number of each hospital in a column of its own, each with its best method."""
-    metrics = ["test_auc", "test_auc@Basel", "test_auc@Lyon"]
-    values = {"CoDA": (0.8, 0.9, 0.7), "LocalSGDM": (0.85, 0.75, 0.95)}
-    shape = {"datasets": ["FashionMNIST"], "settings": {"p": [4]}, "metrics": metrics, "methods": [*values]}
-    shapes = []
-    for rows, columns in ((["method"], ["metric"]), (["metric"], ["method"])):
-        placed = {**shape, "rows": rows, "columns": columns, "published": None}
-        project.change(tables={"table1": placed}, claims=[])
-        for cell in project.cells():
-            first, *sites = values[cell.method]
-            project.finish(cell, [first] * 3, **dict(zip(metrics[1:], sites, strict=True)))
-        shown = table_of().shown
-        shapes.append([[(e.value, e.best) for line in row.entries for e in line] for row in shown.rows])
-    assert shapes[0] == [
-        [("0.800", False), ("0.900", True), ("0.700", False)],
-        [("0.850", True), ("0.750", False), ("0.950", True)],
-    ]
-    assert shapes[1] == [list(column) for column in zip(*shapes[0], strict=True)]
-
-
 def test_two_numbers_in_a_cell_doubtful_print_and_a_trouble_of_both_that_is_said_once(
     project: Project,
 ) -> None:
@@ -215,12 +194,10 @@ FOREST = FIGURE | {"kind": "forest", "settings": {"p": [4]}}
     ("spec", "message"),
     [
         (TABLE | {"rows": ["methd"]}, "unknown row or column 'methd'"),
-        (TABLE | {"rows": ["method", "p"]}, "p is in rows and columns twice"),
         (TABLE | {"columns": []}, "p takes several values"),
         (TABLE | {"metrics": []}, "names no metrics"),
         (TABLE | {"average": "q"}, "unknown axis to average over 'q'"),
         (TABLE | {"average": "method"}, "unknown axis to average over 'method'"),
-        (TABLE | {"pool": ["q"]}, "table1: pool: unknown setting 'q'"),
         (TABLE | {"rounds_to": {"test_auk": 0.9}}, "unknown metric 'rounds_to_test_auk_0.9'"),
         (TABLE | {"rounds_to": {"test_auc": [0.9, 1.0]}}, "between 0.5, .* and 1; not at 1"),
         (TABLE | {"rounds_to": {"test_auc": 0.5}}, "not at 0.5"),
@@ -229,11 +206,8 @@ FOREST = FIGURE | {"kind": "forest", "settings": {"p": [4]}}
         (TABLE | {"references": ["central"]}, r"table1\.references.*'local' or 'pooled'"),
         (TABLE | {"references": ["local"], "kind": "facts"}, "references go with kind results"),
         (FIGURE | {"panels": "period"}, "unknown panels of a figure 'period'"),
-        (FIGURE | {"panels": "p", "datasets": ["CIFAR10", "STL10"]}, "several datasets need panels: dataset"),
         (FIGURE | {"panels": ["dataset", "p", "method"]}, "panels"),
-        (FIGURE | {"x": "epoch"}, "unknown x of a figure of kind curves 'epoch'"),
         (FIGURE | {"log": "z"}, "figures.figure1.log"),
-        (FIGURE | {"references": ["local"]}, "references go with kind forest, roc"),
         (FINAL | {"x": "iteration"}, "unknown x of a figure of kind final 'iteration'"),
         (FINAL | {"panels": ["dataset", "p"]}, "p is x and panels; name it once"),
         (FINAL | {"settings": {"p": [4, "none"]}}, "p takes none here, which is no number"),
@@ -241,7 +215,6 @@ FOREST = FIGURE | {"kind": "forest", "settings": {"p": [4]}}
         (FOREST | {"x": "round"}, "kind forest takes"),
         (FOREST | {"log": "y"}, "kind forest takes"),
         (FOREST | {"metrics": ["test_auc", "test_ap@Basel"]}, "one metric and that of sites"),
-        (FOREST | {"references": ["local", "pooled"]}, "at most one reference"),
         (FIGURE | {"kind": "confusion", "panels": ["metric", "method"], "references": ["local"]},
          "references go with kind"),
         (FIGURE | {"kind": "roc", "panels": "metric", "metrics": ["test_auc", "test_ap"]}, "takes one test metric"),
