@@ -155,7 +155,7 @@ def read_rows(path: Path) -> tuple[list[str], list[dict[str, str]], list[int]]:
             rows.append(row)
             lines.append(reader.line_num)
     except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: {error}") from None
+        raise UserError(f"{path}, line {reader.reader.line_num}: {error}") from None
     return columns, rows, lines
 
 
@@ -190,9 +190,17 @@ def load_published(
     """
     path, index = locate(paper, filename), FOLDER / "index.csv"
     if index.exists() and path.is_relative_to(FOLDER):
-        for row in read_rows(index)[1]:
+        columns, rows, lines = read_rows(index)
+        if missing := [name for name in ("file", "spread", "n_seeds") if name not in columns]:
+            raise UserError(f"{index} lacks the column {', '.join(missing)}")
+        for row, line in zip(rows, lines, strict=True):
             if row["file"] == path.relative_to(FOLDER).as_posix():
-                return PublishedTable(path, row["spread"], float(row["n_seeds"] or "nan"), additions)
+                runs = row["n_seeds"].strip()
+                if runs and not re.fullmatch("[1-9][0-9]*", runs):
+                    raise UserError(
+                        f"{index}, line {line}: n_seeds is {shortened(runs, 60)!r}: not a whole number"
+                    )
+                return PublishedTable(path, row["spread"], float(runs or "nan"), additions)
     table = PublishedTable(path, "std", additions=additions)
     _check_columns(table, paper)
     return table

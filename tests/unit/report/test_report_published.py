@@ -126,7 +126,7 @@ def test_the_paper_says_how_far_a_metric_of_its_own_reaches(project: Project) ->
         ("dataset;method;metric;mean\nToy;M;test_auc;0,9\n", "separated by ';'"),
         ("dataset,method,metric,mean,mean\n", "line 1: a column has no name, or that of another"),
         ("dataset,method,metric,mean,\n", "line 1: a column has no name, or that of another"),
-        (f'{HEAD}Toy,"M,test_auc,0.9,,\n', "line [12]: unexpected end of data"),
+        (f'{HEAD}Toy,"M,test_auc,0.9,,\n', "line 2: unexpected end of data"),
         *((f"{HEAD}\nToy,M,test_auc,{rest}\n", f"line 3: {message}") for rest, message in {
             "0.9x,,": "mean is '0.9x': not a number",
             "nan,,": "mean is 'nan': not a number",
@@ -164,6 +164,27 @@ def test_names_that_nothing_is_called_are_listed_once(project: Project) -> None:
 def test_the_papers_own_files_name_nothing_strange(key: str, name: str) -> None:
     paper = load_paper(key)
     assert not unknown_names(paper, paper.tables[name])
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ("file,spread,n_seeds\ntoy/t.csv,std,five\n", "index.csv, line 2: n_seeds is 'five': not a whole"),
+        ("file,spread,n_seeds\ntoy/t.csv,std,0\n", "index.csv, line 2: n_seeds is '0': not a whole"),
+        ("file,rows\ntoy/t.csv,1\n", "index.csv lacks the column spread, n_seeds"),
+    ],
+)
+def test_mistakes_in_the_index_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("config", "published/toy"):
+        (tmp_path / folder).mkdir(parents=True)
+    write(tmp_path / "config/config.yaml", "")
+    write(tmp_path / "published/toy/t.csv", f"{HEAD}Toy,M,test_auc,0.9,,\n")
+    write(tmp_path / "published/index.csv", index)
+    with pytest.raises(UserError, match=message):
+        load_published("toy", "t.csv")
 
 
 def test_a_truth_is_written_as_in_yaml_or_python(tmp_path: Path) -> None:
