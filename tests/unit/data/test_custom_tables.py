@@ -41,6 +41,7 @@ def test_what_a_spreadsheet_saves_is_the_same_table(
         'a,remark,kind\n1,"u\rv",x\n2,w,y\n3,w,x\n4,w,y\n',
         "a;kind\n1;x;\n2;y;\n3;x;\n4;y;\n",
         "a;age, years;kind\n1;7;x\n2;9;y\n3;8;x\n4;7;y\n",
+        'a;"age, in years, at entry";kind\n1;7;x\n2;9;y\n3;8;x\n4;7;y\n',
     ],
 )
 def test_odd_ends_and_headers_are_read(own_table: OwnTable, text: str) -> None:

@@ -171,7 +171,8 @@ def _parsed(file: Path, named: Sequence[str], words: Iterable[str] = ()) -> pd.D
 
 def _header(file: Path, text: str) -> tuple[list[str], str]:
     """Return the names of the columns and what separates them."""
-    separator = max(",;\t", key=text.partition("\n")[0].count)
+    bare = re.sub(r'"[^"]*"', "", text[: 1 << 20])  # a name in quotes may have commas
+    separator = max(",;\t", key=bare.partition("\n")[0].count)
     try:
         names = next(csv.reader(io.StringIO(text[: 1 << 20]), delimiter=separator), [])
     except csv.Error as error:
