@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from fedbench.errors import unknown
 from fedbench.spec import RunSpec
 from fedbench.study.cells import Cell, single
-from fedbench.study.configuration import file_of
+from fedbench.study.configuration import file_of, load_paper, paper_keys
 from fedbench.study.layers import Layer, origins, overrides, places
 from fedbench.study.plan import Plan
 from fedbench.study.unread import read_parts
@@ -59,9 +59,12 @@ def described_cell(plan: Plan, pattern: str) -> list[str]:
 
 
 def _one_cell(plan: Plan, pattern: str) -> Cell:
-    others, wanted = [*plan.study.tables, *plan.study.figures], pattern.removeprefix(f"{plan.study.key}/")
-    if difflib.get_close_matches(wanted, others, n=1):
-        raise unknown("table or figure", wanted, others)
+    study, _, name = pattern.rpartition("/")
+    key = difflib.get_close_matches(study, paper_keys(), n=1) if study else [plan.study.key]
+    others = [target for near in key for target in load_paper(near).targets]
+    if difflib.get_close_matches(name, others, n=1):
+        asked = [f"{key[0]}/{other}" if study else other for other in others]
+        raise unknown("table or figure", pattern, asked)
     return single(plan.cells(), pattern)
 
 

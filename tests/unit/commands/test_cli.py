@@ -76,6 +76,7 @@ def test_a_diverged_run_ends_with_status_3_after_all_others() -> None:
         ("list --set train.period=3", "that is the setting p of toy"),
         ("show Plain", "give the name of one"),
         ("show tabel1", "unknown table or figure 'tabel1'. Did you mean 'table1'"),
+        ("show tyo/table1", "unknown table or figure 'tyo/table1'. Did you mean 'toy/table1'"),
         ("table toy/table9", "table9"),
         ("table toy/figure1", "`fedbench figure toy/figure1` draws it"),
         ("figure table1", "`fedbench table toy/table1` builds it"),
