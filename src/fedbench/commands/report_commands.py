@@ -89,7 +89,7 @@ def export(
 
     project.check_own("export")
     plan, name = planned(target, configured(scale, None, set_), "table")
-    if plan.table(name).kind in ("data", "facts"):
+    if plan.table(name).kind == "facts":
         print(facts.export(plan, name))
         return
     print(export_reproduced(plan, name))
