@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Barrier
 
 from fedbench.errors import AGAIN, UserError
 from fedbench.spec import RunSpec
@@ -19,6 +20,9 @@ from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study.schema import Config
 from fedbench.train.training import train_run
+
+_everybody: Barrier
+"""In a process of the executor: where all of them meet."""
 
 
 class Workers:
@@ -49,7 +53,7 @@ class Workers:
             self._processes |= {*multiprocessing.active_children()}
         else:
             future = Future()
-            future.set_result(_train(spec, self._config))
+            future.set_result(train_run(spec, self._config, Store()))
         self._begun[future] = spec
 
     def finished(self) -> list[tuple[RunSpec, Record]]:
@@ -77,10 +81,13 @@ def workers(config: Config, cores: int) -> Iterator[Workers]:
     # can hang
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
-    executor = ProcessPoolExecutor(cores, context, _be_led)
+    executor = ProcessPoolExecutor(cores, context, _be_led, (context.Barrier(cores),))
     pool = Workers(config, cores, executor)
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
+        # the executor notices the death of a process only from the first result after its start on
+        for started in [executor.submit(_meet) for _ in range(cores)]:
+            started.result()
         yield pool
     except BrokenProcessPool:  # the executor tells the others to end
         executor.shutdown()
@@ -96,8 +103,10 @@ def workers(config: Config, cores: int) -> Iterator[Workers]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _be_led() -> None:
+def _be_led(barrier: Barrier) -> None:
     """Leave a terminal's Ctrl-C, which comes to all, to the process that began this one; end as soon as it is gone."""
+    global _everybody
+    _everybody = barrier
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     leader = multiprocessing.parent_process()
     assert leader is not None
@@ -109,5 +118,15 @@ def _be_led() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
+def _meet() -> None:
+    """Wait until every process of the executor has started."""
+    _everybody.wait()
+
+
 def _train(spec: RunSpec, config: Config) -> Record:
-    return train_run(spec, config, Store())
+    try:
+        return train_run(spec, config, Store())
+    except (UserError, OSError, MemoryError):
+        raise
+    except Exception as error:  # of any class: one that takes two words would not arrive, and break the pool
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error

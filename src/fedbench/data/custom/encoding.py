@@ -29,7 +29,7 @@ class Encoding(Spec):
 
     medians: dict[str, float] = {}
     words: dict[str, list[str]] = {}
-    scaling: list[list[float]] | None = None
+    scaling: tuple[list[float], list[float], list[float]] | None = None
 
     @classmethod
     def learned(cls, train: pd.DataFrame, standardize: bool) -> Self:
@@ -41,7 +41,7 @@ class Encoding(Spec):
         if not standardize or not numbers:
             return plain
         scaling = Scaling.learned(plain.plain(train)[:, : len(numbers)])
-        return plain.model_copy(update={"scaling": [part.tolist() for part in scaling]})
+        return plain.model_copy(update={"scaling": tuple(part.tolist() for part in scaling)})
 
     def of(self, features: pd.DataFrame) -> np.ndarray:
         """Return rows as features [n, F] float64; a word that training did not see is none of its words."""
