@@ -39,12 +39,14 @@ class Workers:
         return self._cores - len(self._begun)
 
     def killed(self) -> str:
-        """Name the runs whose processes were killed, once all have ended."""
-        pids = [process.pid for process in self._processes if process.exitcode == -signal.SIGKILL]
+        """Name the runs whose processes were killed or crashed, once all have ended; the others were told to end."""
+        told = (0, -signal.SIGTERM)
+        pids = [process.pid for process in self._processes if process.exitcode not in told]
         lost = [
             run for run in self._begun.values() if Store().holder(run.key).split(" ")[0] in map(str, pids)
         ]
-        return "; ".join(f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in lost)
+        names = [f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in lost]
+        return "; ".join(names) or "before it began"
 
     def begin(self, spec: RunSpec) -> None:
         """Give a run to a process, or train it."""

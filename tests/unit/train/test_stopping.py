@@ -144,10 +144,11 @@ def test_who_is_told_to_stop_tells_the_others_which_save_their_work(
     assert out.count("the same command goes on from here") == 2 and "Traceback" not in err
 
 
-def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
+@pytest.mark.parametrize(("which", "how"), [(0, signal.SIGKILL), (1, signal.SIGSEGV)])
+def test_a_training_that_is_killed_ends_the_others_with_a_line(which: int, how: signal.Signals) -> None:
     tuning, pids = begin()
     held = {path.read_text().split()[0]: path for path in RUNS.glob("*.unfinished/lock")}
-    os.kill(pids[0], signal.SIGKILL)
+    os.kill(pids[which], how)
     _, err = ended(tuning)
     assert tuning.returncode == 2
     said = err.splitlines()[-1]
@@ -158,9 +159,23 @@ def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
         for spec in trial_specs(configuration.load_paper("toy"), "Digits", "Plain", {"lr": lr})
     ]
     named = [run.params for run in trials if f"{run.params} on digits, seed {run.seed}" in said]
-    lost = [run.params for run in trials if run.key == held[str(pids[0])].parent.name.partition(".")[0]]
+    lost = [run.params for run in trials if run.key == held[str(pids[which])].parent.name.partition(".")[0]]
     assert named == lost and len(lost) == 1, said
     assert not any(map(alive, pids)) and len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 1
+
+
+def test_every_process_is_watched_before_the_first_run() -> None:
+    """Killed where no run has ended, a process would else be missed until another one's does."""
+    with (
+        pytest.raises(UserError, match="before it began"),
+        workers.workers(configuration.load_config(), 2) as pool,
+    ):
+        first, _ = multiprocessing.active_children()
+        assert first.pid is not None
+        os.kill(first.pid, signal.SIGKILL)
+        first.join()
+        pool.begin(first_run())
+        pool.finished()
 
 
 def test_trainings_end_with_the_process_that_began_them_and_save_their_work() -> None:
