@@ -87,9 +87,13 @@ def workers(config: Config, cores: int) -> Iterator[Workers]:
     pool = Workers(config, cores, executor)
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
+        # a terminal's Ctrl-C comes to all: only this process heeds it, as what it starts inherits the block
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        meetings = [executor.submit(_meet) for _ in range(cores)]
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         # the executor notices the death of a process only from the first result after its start on
-        for started in [executor.submit(_meet) for _ in range(cores)]:
-            started.result()
+        for meeting in meetings:
+            meeting.result()
         yield pool
     except BrokenProcessPool:  # the executor tells the others to end
         executor.shutdown()
@@ -106,10 +110,9 @@ def workers(config: Config, cores: int) -> Iterator[Workers]:
 
 
 def _be_led(barrier: Barrier) -> None:
-    """Leave a terminal's Ctrl-C, which comes to all, to the process that began this one; end as soon as it is gone."""
+    """End as soon as the process that began this one is gone."""
     global _everybody
     _everybody = barrier
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     leader = multiprocessing.parent_process()
     assert leader is not None
 

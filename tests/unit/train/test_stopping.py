@@ -99,7 +99,17 @@ class Tuning(subprocess.Popen[str]):
 
 
 def begin() -> tuple[Tuning, list[int]]:
-    """Start a tuning that takes hours, two runs at a time; return it when both train, with the processes that do."""
+    """Start a tuning and return it when both of its runs train, with the processes that train them."""
+    tuning = start()
+    while len([*RUNS.glob("*.unfinished/progress.json")]) < 2:
+        assert tuning.poll() is None, tuning.communicate()
+        time.sleep(0.05)
+    lines = (RUNS / "journal.jsonl").read_text().splitlines()
+    return tuning, [int(json.loads(line)["pid"]) for line in lines]
+
+
+def start() -> Tuning:
+    """Start a tuning that takes hours, two runs at a time."""
     change(tune=PAPER["tune"] | {"train": {"epochs": None, "iterations": 10_000_000, "evaluations": 1}})
     programs, group = forks.group()
     tuning = Tuning(
@@ -108,11 +118,7 @@ def begin() -> tuple[Tuning, list[int]]:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     tuning.group = group
-    while len([*RUNS.glob("*.unfinished/progress.json")]) < 2:
-        assert tuning.poll() is None, tuning.communicate()
-        time.sleep(0.05)
-    lines = (RUNS / "journal.jsonl").read_text().splitlines()
-    return tuning, [int(json.loads(line)["pid"]) for line in lines]
+    return tuning
 
 
 def ended(tuning: Tuning) -> tuple[str, str]:
@@ -142,6 +148,19 @@ def test_who_is_told_to_stop_tells_the_others_which_save_their_work(
     assert len(pids) == 2 and not any(map(alive, pids))
     assert len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 2
     assert out.count("the same command goes on from here") == 2 and "Traceback" not in err
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.5, 1.0])
+def test_ctrl_c_while_processes_start_reaches_only_the_process_that_starts_them(seconds: float) -> None:
+    tuning = start()
+    while not subprocess.run(
+        ["pgrep", "-g", str(tuning.group), "-f", "forkserver"], check=False, capture_output=True
+    ).stdout:
+        assert tuning.poll() is None
+    time.sleep(seconds)  # of the two or three that the import of PyTorch takes
+    os.killpg(tuning.group, signal.SIGINT)
+    _, err = ended(tuning)
+    assert tuning.returncode in (128 + signal.SIGINT, -signal.SIGINT) and "Traceback" not in err, err
 
 
 @pytest.mark.parametrize(("which", "how"), [(0, signal.SIGKILL), (1, signal.SIGSEGV)])
