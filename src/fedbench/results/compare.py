@@ -17,7 +17,7 @@ from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
 from fedbench.results.names import MADE_OF, SLOPE, axis_text, signed
 from fedbench.results.paired import kept_correlation
 from fedbench.results.places import Place, axes
-from fedbench.results.published import load_published, print_of
+from fedbench.results.published import load_published
 from fedbench.results.runs import runs_of_table
 from fedbench.results.shipped import Shipped, read_facts
 from fedbench.results.statistics import least_spread
@@ -49,16 +49,19 @@ def comparisons(
     Returns:
         A frame with the columns of :class:`~fedbench.results.frame.Compared`.
     """
-    paper, grid = plan.study, axes(plan, spec)
+    paper, grid, bound = plan.study, axes(plan, spec), spec.kind == "rates"
     measured = _measured(plan, spec, cells, shipped or Shipped(plan))
+    table = load_published(paper.key, spec.published, paper.measures) if spec.published else None
     # of a dataset that is our addition nothing can be compared with print
     ours = [name for name, entry in paper.datasets.items() if not entry.printed]
-    printed = print_of(paper, spec, grid, spec.metrics)
+    printed = table.at(grid, spec.metrics) if table else {}
     printed = {at: number for at, number in printed.items() if at[0][0][1] not in ours}
     frame = frame_of(
         _rows(plan, spec, {(m.place, m.method, m.metric): m for m in measured}, printed), Compared
     )
-    return judged(_with_spreads(paper, frame), plan.config.tolerance, bound=spec.kind == "rates")
+    if bound:  # which are whole numbers in print, and shown as their metrics are
+        frame["print_digits"] = math.nan
+    return judged(_with_spreads(paper, frame), plan.config.tolerance, bound)
 
 
 Number = tuple[Place, str, str]
@@ -66,7 +69,10 @@ Number = tuple[Place, str, str]
 
 
 def _rows(
-    plan: Plan, spec: TableSpec, measured: Mapping[Number, Measured], printed: Mapping[Number, Printed]
+    plan: Plan,
+    spec: TableSpec,
+    measured: Mapping[Number, Measured],
+    printed: Mapping[tuple[Place, str], Printed],
 ) -> Iterator[Compared]:
     """Yield each number of ours in the order of the axes; none at a place where the table has no cell."""
     paper, scale, grid = plan.study, plan.scale.name, axes(plan, spec)
@@ -80,13 +86,13 @@ def _rows(
         for metric in spec.metrics:
             number, measure = (place, method, metric), paper.measure(metric)
             ours = measured.get(number) or Measured(scale, *number, reason=f"not part of scale {scale}")
-            print_ = printed.get(number, Printed())
+            print_ = printed.get((tuple(at.items()), metric))
             of_scale = number in measured and ours.scale == scale
             yield Compared(
-                **vars(ours), **vars(print_), at=at, dataset=str(at["dataset"]), slope=slope, gain=gain,
+                **vars(ours), **vars(print_ or Printed()), at=at, dataset=str(at["dataset"]), slope=slope, gain=gain,
                 of_scale=of_scale, shown=of_scale or ours.shipped, moving=_moving(ours, measure, slope),
                 label=measure.label, sign=measure.sign, matters=measure.matters,
-                digits=2 if slope else measure.decimals, has_print=number in printed,
+                digits=2 if slope else measure.decimals, has_print=print_ is not None,
             )  # fmt: skip
 
 
@@ -167,8 +173,8 @@ def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
     metrics = {metric for table in paper.tables.values() for metric in table.metrics}
     known = {"dataset": {*paper.datasets, ""}, "method": {*paper.methods, ""}, "metric": metrics}
     rows = load_published(paper.key, spec.published, paper.measures).rows
-    said = ((column, row.get(column, "").strip()) for row in rows for column in known)
-    return list(dict.fromkeys(f"{column} {name}" for column, name in said if name not in known[column]))
+    said = ((column, name) for column in known if column in rows for name in rows[column].unique())
+    return [f"{column} {name}" for column, name in said if name not in known[column]]
 
 
 def tidy(frame: pd.DataFrame, paper: str, table: str) -> pd.DataFrame:

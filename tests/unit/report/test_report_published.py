@@ -157,7 +157,7 @@ def test_names_that_nothing_is_called_are_listed_once(project: Project) -> None:
     write(project.root / "mine.csv", "dataset,method,metric,mean\n" + rows)
     paper = load_paper("localscgdam")
     spec = paper.tables["table1"].model_copy(update={"published": "mine.csv"})
-    assert unknown_names(paper, spec) == ["method CoDDA", "dataset B", "metric test_uac"]
+    assert unknown_names(paper, spec) == ["dataset B", "method CoDDA", "metric test_uac"]
 
 
 @pytest.mark.parametrize(("key", "name"), COMPARABLE)

@@ -28,7 +28,7 @@ from fedbench.results.claims.judge import (
 )
 from fedbench.results.claims.rules import Rule
 from fedbench.results.places import Place, members, places_of, shown, words_of
-from fedbench.results.published import printed, printed_in
+from fedbench.results.published import printed
 from fedbench.results.statistics import false_discovery
 from fedbench.study.claims import ClaimSpec
 from fedbench.study.configuration import CONFIG_DIR, load_config, scale_names
@@ -172,10 +172,11 @@ def find(plan: Plan) -> list[Finding]:
     targets = list(dict.fromkeys(target for claim in paper.claims for target in claim.targets))
     metrics = list(dict.fromkeys(question.metric for question in questions))
     scales = [Evidence(at_scale, targets, metrics) for at_scale in _plans(plan)]
-    prints, findings = printed(paper, targets, metrics), []
+    prints, findings = {target: printed(paper, target, metrics) for target in targets}, []
     for number, asked in enumerate(questions, 1):
         claim = asked.claim
-        numbers = printed_in(prints, claim.targets, asked.metric)
+        numbers = pd.concat([prints[target] for target in claim.targets])
+        numbers = numbers[numbers["metric"] == asked.metric].drop_duplicates(["place", "method"])
         said = verdict(asked.effects(numbers, asked.places).values, asked.rule)
         tally = Tally(said.shown, said.asked)
         at = [_at_scale(asked, runs) for runs in scales]
