@@ -158,7 +158,7 @@ def test_claims_read_exponents_and_the_export_keeps_them(
 
     def read(config: Config, method: str, metric: str) -> dict[int, float]:
         exponents = ["sample_exponent", "communication_exponent"]
-        numbers = Evidence(Plan(config), ["table1"], exponents).of(metric)
+        numbers = Evidence(Plan(config), ["table1"], exponents).numbers[metric]
         rows = numbers[numbers["method"] == method]
         assert set(rows["place"]) <= set(places_of(Plan(config).study, ["table1"])), "one for all budgets"
         return dict(zip(rows["seed"], rows["value"], strict=True))

@@ -19,7 +19,7 @@ from fedbench.results.places import Place, places_of, shown
 from fedbench.results.run_facts import PARTS
 from fedbench.results.statistics import least_spread
 from fedbench.study.claims import ClaimSpec
-from fedbench.study.schema import Paper, Value
+from fedbench.study.schema import Paper
 
 
 class Question:
@@ -48,23 +48,21 @@ class Question:
         """Compare numbers of its metric at some places."""
         return effects(self.claim, self.measure, places, self.methods, numbers)
 
-    def verdict(self, effects: Effects, numbers: pd.DataFrame) -> Verdict:
-        """Judge effects that were read from ``numbers``, whose values bound the step of the metric on each dataset.
+    def verdict(self, effects: Effects) -> Verdict:
+        """Judge effects; the values that they were read from bound the step of the metric on each dataset.
 
         Of a dataset the closest bound of its places counts, of all datasets the coarsest. The largest setting moves in
         the steps of its logarithm. What has no ends moves in no steps, nor does the logarithm of a cost.
         """
-        least, ends, read = dict[Value, float](), self.measure.ends, numbers.iloc[effects.read]
+        least, ends, read = 0.0, self.measure.ends, effects.read
         if self.claim.ratio and (axis := self.claim.ratio.largest):
             tried = {float(dict(place)[axis]) for place in self.places}
-            least[axis] = least_spread(np.log(sorted(tried)))
-        elif ends and self.rule.form != "ratio":
-            at: dict[Place, list[float]] = {}
-            for place, value in zip(read["place"], read["value"], strict=True):
-                at.setdefault(place, [*ends]).append(value)
-            for (first, *_), values in at.items():
-                least[first[1]] = min(least.get(first[1], math.inf), least_spread(values))
-        return verdict(effects.values, replace(self.rule, least=max(least.values(), default=0.0)))
+            least = least_spread(np.log(sorted(tried)))
+        elif ends and self.rule.form != "ratio" and len(read):
+            values = read.groupby(["place", "metric"], sort=False)["value"]
+            steps = values.transform(lambda of_place: least_spread([*ends, *of_place]))
+            least = float(steps.groupby([place[0][1] for place in read["place"]]).min().max())
+        return verdict(effects.values, replace(self.rule, least=least))
 
     def agrees_after_longer(
         self, numbers: pd.DataFrame, places: Sequence[Place], effects: Effects

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,14 +24,14 @@ class Effects:
     """``values`` [components, places, seeds] as :func:`fedbench.results.claims.judge.verdict` takes them.
 
     ``against`` says of each component whom, or which other setting, it compares with; empty where there is no choice.
-    ``read`` counts the rows of the frame that were looked at, from 0.
+    ``read`` has the rows of the frame that were looked at.
     """
 
     places: list[Place]
     seeds: list[int]
     values: Array
-    against: list[str] = field(default_factory=list)
-    read: list[int] = field(default_factory=list)
+    against: list[str]
+    read: pd.DataFrame
 
 
 def effects(
@@ -71,21 +71,16 @@ class _Numbers:
     """The values of a frame at some places; of pooled places the mean over all their members."""
 
     def __init__(self, numbers: pd.DataFrame, places: Sequence[Place]) -> None:
-        self.places = places
+        self.places, self._numbers = places, numbers[numbers["value"].notna()]
         self._place_of = {frozenset(place): place for place in places}
-        self._rows = dict[tuple[Place, str], list[int]]()
-        columns = (numbers[name] for name in ("place", "method", "value"))
-        for row, (place, method, value) in enumerate(zip(*columns, strict=True)):
-            if not math.isnan(value):
-                self._rows.setdefault((place, method), []).append(row)
-        measured = {place for place, _ in self._rows}
+        self._rows = self._numbers.groupby(["place", "method"], sort=False).indices
+        measured = {*self._numbers["place"]}
         self._parts = {place: [place] if place in measured else members(place) for place in places}
         parts = {part for of_place in self._parts.values() for part in of_place}
-        self._seed = numbers["seed"].to_numpy()
-        rows = [row for (place, _), of_place in self._rows.items() if place in parts for row in of_place]
-        self.seeds = sorted({*self._seed[rows].tolist()}, key=str)
-        self._column = {seed: at for at, seed in enumerate(self.seeds)}
-        self._numbers, self._read = numbers, set[int]()
+        pairs = zip(self._numbers["place"], self._numbers["seed"], strict=True)
+        self.seeds = sorted({seed for place, seed in pairs if place in parts}, key=str)
+        self._column = pd.Index(self.seeds).get_indexer(self._numbers["seed"])
+        self._read = np.zeros(len(self._numbers), dtype=bool)
 
     def of(
         self, method: str, rests: Sequence[Place], setting: Mapping[str, Value], column: str = "value"
@@ -94,24 +89,25 @@ class _Numbers:
 
         NaN where there is no such place, or a member of it has no value.
         """
-        values, result = self._numbers[column].to_numpy(dtype=float), list[Array]()
-        for rest in rests:
+        values = self._numbers[column].to_numpy(dtype=float)
+        result = np.full((len(rests), len(self.seeds)), math.nan)
+        for at, rest in enumerate(rests):
             parts = self._parts.get(self.place(rest, setting), [()])
             apart = np.full((len(parts), len(self.seeds)), math.nan)
             for of_part, part in zip(apart, parts, strict=True):
                 rows = self._rows.get((part, method), [])
-                of_part[[self._column[seed] for seed in self._seed[rows]]] = values[rows]
-                self._read.update(rows)
-            result.append(apart.mean(0))
-        return np.array(result).reshape(len(rests), len(self.seeds))
+                of_part[self._column[rows]] = values[rows]
+                self._read[rows] = True
+            result[at] = apart.mean(0)
+        return result
 
     def place(self, rest: Place, setting: Mapping[str, Value]) -> Place:
         """Return the place with the axes of both, an empty one where there is none."""
         return self._place_of.get(frozenset({**dict(rest), **setting}.items()), ())
 
-    def read(self) -> list[int]:
+    def read(self) -> pd.DataFrame:
         """Return the rows that were looked at."""
-        return sorted(self._read)
+        return self._numbers[self._read]
 
 
 def _comparison(claim: Comparison, sign: int, table: _Numbers) -> Compared:

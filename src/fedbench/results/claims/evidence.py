@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedbench.results.aggregate import key_of
 from fedbench.results.claims.claim_query import is_end
-from fedbench.results.frame import AVERAGED, DIVERGED, HERE, NAN, SHIPPED, Row, frame_of
+from fedbench.results.frame import AVERAGED, DIVERGED, HERE, NAN, NUMBER, SHIPPED, Row, frame_of
 from fedbench.results.places import Place, members, place_of, places_of, shown
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.runs import runs_of_cells
@@ -29,6 +29,7 @@ class Evidence:
         plan: of the scale.
         planned: the places and methods of the ``targets`` that the scale runs, whether it has or not.
         cells: those that may have runs, also where the paper has numbers and the scale runs nothing.
+        numbers: of each metric.
     """
 
     def __init__(self, plan: Plan, targets: Sequence[str], metrics: Sequence[str]) -> None:
@@ -55,11 +56,7 @@ class Evidence:
                 fitted = rates_of_cells(plan.cells(target), spec, self._shipped)
                 runs += [row for row in fitted if not math.isnan(row.value)]
         numbers = numbers_of(runs, metrics, plan.study)
-        self._numbers = {metric: numbers[numbers["metric"] == metric] for metric in metrics}
-
-    def of(self, metric: str) -> pd.DataFrame:
-        """Return the numbers of one metric."""
-        return self._numbers[metric]
+        self.numbers = {metric: numbers[numbers["metric"] == metric] for metric in metrics}
 
     @property
     def datasets(self) -> list[str]:
@@ -77,20 +74,12 @@ class Evidence:
 
 def numbers_of(runs: Sequence[Row], metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
     """Return runs in the form of claims: one that diverged has the worst value of each metric, ``key`` is a cell's."""
+    known = frame_of((row for row in runs if row.origin and row.status != AVERAGED), Row)
+    known["trained"] = (known["origin"] == HERE).groupby([known["place"], known["method"]]).transform("any")
+    diverged = known[known["status"] == DIVERGED]
     worst = {name: -paper.measure(name).sign * math.inf if is_end(name) else NAN for name in metrics}
-    trained = {(row.place, row.method) for row in runs if row.origin == HERE}
-    keys: dict[tuple[Place, str, str], list[str]] = {}
-    rows = []
-    for row in (row for row in runs if row.origin):
-        for metric in metrics if row.metric == "" else [row.metric] * (row.metric in worst):
-            keys.setdefault((row.place, row.method, metric), []).append(row.key)
-            value = worst[metric] if row.status == DIVERGED else NAN if row.status == AVERAGED else row.value
-            rows.append(row._replace(metric=metric, value=value))
-    of_runs = {at: key_of(of) for at, of in keys.items() if at[:2] not in trained}
-    rows = [
-        row._replace(key=of_runs.get((row.place, row.method, row.metric), row.cell))
-        for row in rows
-        if not math.isnan(row.value)
-    ]
-    numbers = frame_of(rows, Row)
-    return numbers.assign(shipped=numbers["origin"] == SHIPPED)
+    lost = (diverged.assign(metric=name, value=value) for name, value in worst.items())
+    numbers = pd.concat([known[known["metric"].isin(metrics)], *lost], ignore_index=True)
+    keys = numbers.groupby([*NUMBER], sort=False)["key"].transform(lambda keys: key_of([*keys]))
+    numbers["key"] = numbers["cell"].where(numbers["trained"], keys)
+    return numbers[numbers["value"].notna()].assign(shipped=numbers["origin"] == SHIPPED)

@@ -202,21 +202,20 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     """Return what one scale says of a claim."""
     claim, scale, paper = asked.claim, runs.plan.scale.name, runs.plan.study
     of_paper = [place for place in asked.places if claim.own_data or paper.datasets[_dataset(place)].printed]
-    numbers = runs.of(asked.metric)
+    numbers = runs.numbers[asked.metric]
     effects = asked.effects(numbers, of_paper)
-    judged, total = asked.verdict(effects, numbers), len(effects.places)
+    judged, total = asked.verdict(effects), len(effects.places)
     stand_in: tuple[str, ...] = ()
     if judged.kind == NOT_RUN and len(numbers):
         elsewhere = _stand_ins(asked, runs, of_paper)
         instead = asked.effects(numbers, elsewhere)
-        if (of_others := asked.verdict(instead, numbers)).kind != NOT_RUN:
+        if (of_others := asked.verdict(instead)).kind != NOT_RUN:
             effects, judged, total = instead, of_others, total or len(instead.places)
             stand_in = tuple(dict.fromkeys(map(_dataset, elsewhere)))
     ran = judged.kind != NOT_RUN
     if claim.untested and ran:
         judged = replace(judged, kind=NOT_TESTED, p=math.nan)
-    read = numbers.iloc[effects.read]
-    used = read if ran else read[:0]
+    used = effects.read if ran else effects.read[:0]
     counted = places_with_enough_seeds(effects.values)
     places = [place for place, counts in zip(effects.places, counted, strict=True) if counts]
     longer = asked.agrees_after_longer(numbers, of_paper, effects) if len(used) and not stand_in else None
@@ -234,7 +233,7 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
         unproven=ran and not stand_in and decided and of_ends and longer is None,
         ours=tuple(dict.fromkeys(of_ours)),
         against=effects.against[judged.against] if effects.against else "",
-        diverged=tuple(_diverged(read)) if is_end(asked.metric) else (),
+        diverged=tuple(_diverged(effects.read)) if is_end(asked.metric) else (),
     )  # fmt: skip
 
 
