@@ -1,10 +1,12 @@
-"""From runs to measurements: what the seeds of a cell give of each metric, or why there is no number."""
+"""What the seeds of a cell give of each metric, or why there is no number; averages and slopes over cells."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -26,14 +28,17 @@ from fedbench.results.frame import (
     Row,
     device_metrics,
 )
+from fedbench.results.names import AVERAGE, SLOPE
 from fedbench.results.places import Place
 from fedbench.results.runs import runs_of_cells
 from fedbench.results.shipped import Shipped
+from fedbench.results.statistics import LEAST, slope
 from fedbench.spec import digest
 from fedbench.study.cells import Cell
+from fedbench.study.schema import Value
 
-Repeat = int
-"""A run of a cell, by its seed."""
+Groups = Iterable[tuple[tuple[Place, str, str], list[Measured]]]
+"""Places, methods and metrics with the measurements that something is made of there."""
 
 
 def measure_cells(
@@ -78,7 +83,7 @@ def summarised(row: Measured) -> Measured:
 
 def _of_cell(of_cell: Sequence[Row], metrics: Sequence[str]) -> Iterator[Measured]:
     """Yield the measurements of a cell, of the rows of its runs."""
-    first, runs = of_cell[0], dict[Repeat, dict[str, Row]]()
+    first, runs = of_cell[0], dict[int, dict[str, Row]]()
     for row in of_cell:
         if row.origin:
             runs.setdefault(row.seed, {})[row.metric] = row
@@ -103,7 +108,7 @@ def _of_cell(of_cell: Sequence[Row], metrics: Sequence[str]) -> Iterator[Measure
             paces={seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
             device_mean=devices[0], device_variance=devices[1],
             key=first.cell if local else key_of([row.key for row in rows.values()]),
-            commit=_words((row.commit for row in rows.values()), " "),
+            commit=_words(row.commit for row in rows.values()),
             floats_up=floats_up, floats_down=floats_down, samples=samples, seconds=seconds,
             hardware=_words((row.hardware for run in of_ended for row in run.values()), "; "),
             shipped=any(row.origin == SHIPPED for row in rows.values()),
@@ -149,7 +154,7 @@ def key_of(keys: Sequence[str]) -> str:
     return " ".join(digest([*runs]) for runs in zip(*(key.split() for key in keys), strict=True))
 
 
-def _words(texts: Iterable[str], blank: str) -> str:
+def _words(texts: Iterable[str], blank: str = " ") -> str:
     return blank.join(sorted({word for text in texts for word in text.split(blank) if word}))
 
 
@@ -162,3 +167,105 @@ def _sources(sources: Iterable[str]) -> str:
         f"{path}:{'-'.join(dict.fromkeys((of_path[0], of_path[-1])))}" if of_path[0] else path
         for path, of_path in lines.items()
     )
+
+
+def pool(numbers: Sequence[Measured], settings: Sequence[str]) -> list[Measured]:
+    """Return the averages of cells that differ in ``settings`` alone, at the place without these.
+
+    They are taken as :func:`averages` are: a spread over seeds holds no difference between settings, and there are as
+    many repeats as seeds.
+    """
+    return _averaged(
+        _grouped(numbers, lambda place: tuple(pair for pair in place if pair[0] not in settings))
+    )
+
+
+def averages(numbers: Sequence[Measured], axis: str, values: Sequence[Value]) -> list[Measured]:
+    """Return the averages over ``values`` of an axis, at the place that calls its value :data:`AVERAGE`.
+
+    They are taken seed by seed, so that the spread is that of the average over seeds; only seeds that all parts have
+    count. Without all parts there is nothing to compare: the status is ``not run``.
+    """
+    return _averaged(along(numbers, axis, values, AVERAGE), len(values))
+
+
+def _averaged(groups: Groups, wanted: int = 1) -> list[Measured]:
+    rows = []
+    for at, parts in groups:
+        row = together(at, parts, by_seed([part.values for part in parts], np.mean), wanted)
+        rows.append(summarised(replace(row, paces=by_seed([part.paces for part in parts], np.mean))))
+    return rows
+
+
+def slopes(numbers: Sequence[Measured], axis: str, values: Sequence[Value]) -> list[Measured]:
+    """Return the slopes of log value over log setting, at the place that calls the setting's value :data:`SLOPE`.
+
+    They are fitted seed by seed, to seeds that all parts have. What was not reached somewhere has no slope, nor has a
+    number that is not positive; a method that stands at fewer than three of the ``values`` has none.
+    """
+    rows = []
+    for at, parts in along(numbers, axis, values, SLOPE):
+        if len(parts) < LEAST:
+            continue
+        x = [float(dict(part.place)[axis]) for part in parts]
+        fits = by_seed([part.values for part in parts], functools.partial(slope, x))
+        known = {seed: fit for seed, fit in fits.items() if math.isfinite(fit)}
+        row = together(at, parts, known, len(values))
+        if len(parts) >= len(values) and fits and row.status == NOT_RUN:
+            row.status, row.reason = UNDEFINED, "a slope of logarithms takes positive numbers"
+        rows.append(summarised(row))
+    return rows
+
+
+def by_seed(
+    parts: Sequence[Mapping[int, float]], made_of: Callable[[list[float]], SupportsFloat]
+) -> dict[int, float]:
+    """Return what is ``made_of`` the numbers of several parts for each seed that all of them have."""
+    seeds = [seed for seed in parts[0] if all(seed in part for part in parts)]
+    return {seed: float(made_of([part[seed] for part in parts])) for seed in seeds}
+
+
+def along(numbers: Sequence[Measured], axis: str, values: Sequence[Value], name: str) -> Groups:
+    """Group what differs in ``axis`` alone, at the place that calls the axis's value ``name``."""
+    chosen = [number for number in numbers if dict(number.place)[axis] in values]
+    return _grouped(chosen, lambda place: tuple((a, name if a == axis else value) for a, value in place))
+
+
+def _grouped(numbers: Iterable[Measured], place_of: Callable[[Place], Place]) -> Groups:
+    groups: dict[tuple[Place, str, str], list[Measured]] = {}
+    for part in numbers:
+        groups.setdefault((place_of(part.place), part.method, part.metric), []).append(part)
+    return groups.items()
+
+
+def together(
+    at: tuple[Place, str, str], parts: Sequence[Measured], values: Mapping[int, float], wanted: int
+) -> Measured:
+    """Return what ``wanted`` measurements give together, which is not run where some of them lack.
+
+    The worst status among them decides.
+    """
+    status, reason, seeds = FINISHED, "", max(part.n_wanted for part in parts)
+    worst = next((s for s in (DIVERGED, FAILED, UNDEFINED, NOT_REACHED) for p in parts if p.status == s), "")
+    if len(parts) < wanted:
+        status, reason = NOT_RUN, f"only {len(parts)} of its {wanted} values are run"
+        values, seeds = {}, 0
+    elif worst:
+        bad = [part.reason for part in parts if part.status == worst]
+        status, reason = worst, f"{len(bad)} of {len(parts)} cells: {'; '.join(_unique(bad))}"
+    elif not values:
+        status, reason = NOT_RUN, "; ".join(_unique(part.reason for part in parts))
+    elif len(values) < seeds:
+        status, reason = INCOMPLETE, f"{len(values)} of {seeds} runs are done"
+    return Measured(
+        parts[0].scale, *at, status, reason, seeds, sum(part.n_bad for part in parts), values,
+        signs={seed: word for part in parts for seed, word in part.signs.items() if seed in values},
+        key=" ".join(part.key for part in parts),
+        commit=_words(part.commit for part in parts),
+        shipped=any(part.shipped for part in parts),
+        source=" ".join(_unique(part.source for part in parts)),
+    )  # fmt: skip
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text]

@@ -1,9 +1,11 @@
-"""How far the AUC of a test part may lie from that of the patients that it was drawn from."""
+"""How far the AUC of a test part may lie from that of the patients that it was drawn from; and that of two models."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 
 from fedbench.results.statistics import LEVEL, quantile
@@ -40,7 +42,7 @@ def gain_interval(
         auc, other: means over seeds, in [0, 1].
         positives, negatives: as in :func:`auc_interval`.
         of_seeds: half the interval of the difference over seeds, which is added in squares, too.
-        correlation: of both AUCs over draws, as :func:`fedbench.results.paired.correlation` estimates it.
+        correlation: of both AUCs over draws, as :func:`correlation` estimates it.
     """
     (low, high), (low_other, high_other) = (auc_interval(each, positives, negatives) for each in (auc, other))
     down = _without(auc - low, high_other - other, correlation)
@@ -62,3 +64,30 @@ def _lower(auc: float, positives: int, negatives: int) -> float:
         return auc - true - often * math.sqrt(variance / (positives * negatives))
 
     return float(brentq(distance, 0.0, auc - NEAR)) if auc > NEAR else 0.0
+
+
+def correlation(labels: np.ndarray, scores: np.ndarray, others: np.ndarray) -> float:
+    """Return the correlation of two AUCs over draws of the test samples that both are of (DeLong et al. 1988).
+
+    Args:
+        labels: [n], 1 where positive.
+        scores, others: [seeds, n] of both models; their AUCs are the means over seeds.
+
+    Returns:
+        In [-1, 1]; NaN with fewer than two samples of a class, or where an AUC does not depend on the draw.
+    """
+    counts = np.bincount(labels, minlength=2)
+    if counts.min() < 2:
+        return math.nan
+    pair = [np.mean([_placements(labels == 1, of) for of in model], axis=0) for model in (scores, others)]
+    covariance = sum(np.cov([of[labels == label] for of in pair]) / counts[label] for label in (0, 1))
+    spread = math.sqrt(covariance[0, 0] * covariance[1, 1])
+    return float(np.clip(covariance[0, 1] / spread, -1, 1)) if spread > 0 else math.nan
+
+
+def _placements(positive: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return of each sample the share of the other class that it is on the right side of, ties by half."""
+    placed, ranks = np.empty(len(scores)), pd.Series(scores).rank().to_numpy()
+    for of in (positive, ~positive):
+        placed[of] = (ranks[of] - pd.Series(scores[of]).rank().to_numpy()) / (~of).sum()
+    return np.where(positive, placed, 1 - placed)

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from fedbench.data.summary import Counts, by_site
 from fedbench.metric_table import Measure
-from fedbench.results import combine, rates
-from fedbench.results.aggregate import Repeat, measurements
+from fedbench.results import aggregate, rates
 from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
+from fedbench.results.gains import gains
 from fedbench.results.names import MADE_OF, SLOPE, axis_text, signed
-from fedbench.results.paired import kept_correlation
 from fedbench.results.places import Place, axes
 from fedbench.results.published import load_published
 from fedbench.results.runs import runs_of_table
-from fedbench.results.shipped import Shipped, read_facts
+from fedbench.results.shipped import Shipped
 from fedbench.results.statistics import least_spread
 from fedbench.results.verdicts import judged
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
-from fedbench.study.references import FEDERATED, GAINS, TRAINING
+from fedbench.study.references import GAINS, TRAINING
 from fedbench.study.schema import Paper, TableSpec
 
 PUBLISHED = {"printed_text": "published_mean", "printed_std_text": "published_std", "note": "published_note"}
@@ -133,37 +130,20 @@ def _least_spreads(paper: Paper, frame: pd.DataFrame) -> pd.Series[float]:
 def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> list[Measured]:
     """Return the numbers of ours that a table may show, also those that are made of several cells."""
     if spec.kind == "rates":
-        measured = measurements(rates.rates_of_cells(cells, spec, shipped), spec.metrics)
+        measured = aggregate.measurements(rates.rates_of_cells(cells, spec, shipped), spec.metrics)
     else:
-        measured = measurements(runs_of_table(plan, spec, cells, shipped), spec.metrics)
+        measured = aggregate.measurements(runs_of_table(plan, spec, cells, shipped), spec.metrics)
         measured = [number for number in measured if number.shipped or number.scale == plan.scale.name]
-        measured = combine.pool(measured, spec.pool) if spec.pool else measured
+        measured = aggregate.pool(measured, spec.pool) if spec.pool else measured
     grid = axes(plan, spec)
     if spec.average is not None:
         over = spec.datasets if spec.average == "dataset" else grid[spec.average][:-1]
-        measured += combine.averages(measured, spec.average, over)
+        measured += aggregate.averages(measured, spec.average, over)
     if spec.slope is not None:
-        measured += combine.slopes(measured, spec.slope, grid[spec.slope][:-1])
+        measured += aggregate.slopes(measured, spec.slope, grid[spec.slope][:-1])
     if spec.references:
         measured += gains(plan, measured, spec.references[0])
     return measured
-
-
-def gains(plan: Plan, measured: Sequence[Measured], reference: str) -> list[Measured]:
-    """Return the gain of federated training over a reference, for each of its measurements."""
-    shared = functools.partial(kept_correlation, plan, reference)
-    return combine.gains(measured, reference, functools.partial(tested, plan), shared)
-
-
-def tested(plan: Plan, place: Place) -> Mapping[str, Counts]:
-    """Return the test samples of each site at a place, and of all by an empty name: counted here, else as shipped."""
-    dataset, setting = str(place[0][1]), dict(place[1:])
-    run = plan.cell(dataset, setting | {TRAINING: FEDERATED}, next(iter(plan.study.methods))).runs[0]
-    if counted := by_site(run.data, run.seed, plan.config.data_dir):
-        return counted
-    key = run.data.partition_key(run.seed)
-    splits = {split.partition("@"): counts for (of, split), counts in read_facts().items() if of == key}
-    return {site: counts for (part, _, site), counts in splits.items() if part == "Test"}
 
 
 def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
@@ -185,6 +165,6 @@ def tidy(frame: pd.DataFrame, paper: str, table: str) -> pd.DataFrame:
     return pd.concat([places, frame.assign(**by_seed).rename(columns=PUBLISHED)[columns]], axis=1)
 
 
-def _by_seed(values: Mapping[Repeat, float]) -> str:
+def _by_seed(values: Mapping[int, float]) -> str:
     """Return the value of each seed as ``0:0.9786 1:0.9791``."""
     return " ".join(f"{seed}:{value:.6g}" for seed, value in values.items())

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedbench.metric_table import Measure
 from fedbench.results import compare
-from fedbench.results.aggregate import Repeat
+from fedbench.results.aggregate import by_seed
 from fedbench.results.claims.judge import FEWEST
-from fedbench.results.combine import by_seed
 from fedbench.results.frame import DIVERGED, FAILED, FINISHED, INCOMPLETE, UNDEFINED, Compared, records
 from fedbench.results.places import axes
 from fedbench.results.shipped import Shipped
@@ -56,7 +55,7 @@ class Line:
 
     method: str
     shown: list[Compared]
-    values: Mapping[Repeat, float]
+    values: Mapping[int, float]
     rank: Rank | None = None
     lost: bool = False
     twin: str = ""
@@ -79,7 +78,7 @@ class Board:
     dataset: str | None
     measure: Measure
     lines: list[Line]
-    seeds: list[Repeat] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
     over: Sequence[Board] = ()
     """What is averaged."""
 
@@ -205,7 +204,7 @@ def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], contro
     return Board(dataset, measure, [*placed, *rest], seeds)
 
 
-def _values(measured: Compared, measure: Measure) -> dict[Repeat, float]:
+def _values(measured: Compared, measure: Measure) -> dict[int, float]:
     if measured.status not in (FINISHED, INCOMPLETE):
         return {}
     return {seed: measure.sign * value for seed, value in measured.values.items() if math.isfinite(value)}

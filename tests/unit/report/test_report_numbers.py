@@ -19,8 +19,7 @@ from fedbench import sealed_json
 from fedbench.data.partition import partition_path
 from fedbench.report import notes
 from fedbench.results import run_facts, runs
-from fedbench.results.aggregate import measure_cells, summarised
-from fedbench.results.combine import averages, pool, slope, slopes
+from fedbench.results.aggregate import averages, measure_cells, pool, slope, slopes, summarised
 from fedbench.results.export import export_reproduced
 from fedbench.results.frame import Measured
 from fedbench.study.cells import Cell

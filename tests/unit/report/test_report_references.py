@@ -12,7 +12,7 @@ from report_project import Project, line, localscgdam, run_result
 from fedbench.data.summary import Counts
 from fedbench.report import tables
 from fedbench.report.figures import build as figures
-from fedbench.results import compare
+from fedbench.results import gains
 from fedbench.results.auc_interval import gain_interval
 from fedbench.results.export import export_reproduced
 from fedbench.results.statistics import half_width
@@ -95,7 +95,7 @@ def finished(project: Project, one_class: bool = False, **table: Any) -> Plan:
 
 @pytest.fixture(autouse=True)
 def _counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "by_site", lambda spec, seed, data_dir: COUNTS)
+    monkeypatch.setattr(gains, "by_site", lambda spec, seed, data_dir: COUNTS)
 
 
 def test_the_gain_is_taken_seed_by_seed_with_its_interval(project: Project) -> None:

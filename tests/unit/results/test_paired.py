@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fedbench.results.auc_interval import gain_interval
-from fedbench.results.paired import correlation
+from fedbench.results.auc_interval import correlation, gain_interval
 from fedbench.results.statistics import COVERAGE
 
 

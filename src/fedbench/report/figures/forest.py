@@ -15,8 +15,8 @@ from fedbench.report.figures.style import styles_of
 from fedbench.report.notes import shared_samples
 from fedbench.results.aggregate import measure_cells
 from fedbench.results.auc_interval import auc_interval
-from fedbench.results.compare import gains, tested
 from fedbench.results.frame import FINISHED, Measured
+from fedbench.results.gains import gains, tested
 from fedbench.results.names import axis_text
 from fedbench.results.places import place_of
 from fedbench.results.shipped import Shipped

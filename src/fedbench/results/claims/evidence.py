@@ -75,7 +75,8 @@ class Evidence:
 def numbers_of(runs: Sequence[Row], metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
     """Return runs in the form of claims: one that diverged has the worst value of each metric, ``key`` is a cell's."""
     known = frame_of((row for row in runs if row.origin and row.status != AVERAGED), Row)
-    known["trained"] = (known["origin"] == HERE).groupby([known["place"], known["method"]]).transform("any")
+    cells = known.assign(trained=known["origin"] == HERE).groupby(["place", "method"], sort=False)
+    known["trained"] = cells["trained"].transform("any")
     diverged = known[known["status"] == DIVERGED]
     worst = {name: -paper.measure(name).sign * math.inf if is_end(name) else NAN for name in metrics}
     lost = (diverged.assign(metric=name, value=value) for name, value in worst.items())
