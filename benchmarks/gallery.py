@@ -18,7 +18,7 @@ from fedbench.report import text
 from fedbench.report.document import Table
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.build import Drawing
-from fedbench.report.figures.plot import small_svg
+from fedbench.report.figures.render import small_svg
 from fedbench.results.names import target_name
 from fedbench.study.configuration import paper_keys, study_path
 from fedbench.study.schema import Config

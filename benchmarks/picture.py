@@ -9,7 +9,7 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedbench.report.figures.plot import small_svg
+from fedbench.report.figures.render import small_svg
 from fedbench.report.figures.style import RC, styles_of_methods
 from fedbench.results.published import load_published
 from fedbench.study.configuration import load_paper

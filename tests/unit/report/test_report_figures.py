@@ -21,8 +21,9 @@ from fedbench import sealed_json
 from fedbench.data.summary import Counts
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import forest, style
-from fedbench.report.figures.parts import Across, Content, Curve, Panel
-from fedbench.report.figures.plot import draw, render, small_svg
+from fedbench.report.figures.content import Content, Panel, curve
+from fedbench.report.figures.plot import draw
+from fedbench.report.figures.render import render, small_svg
 from fedbench.results.auc_interval import auc_interval
 from fedbench.results.export import export_reproduced
 from fedbench.results.published import load_published
@@ -208,7 +209,7 @@ def test_final_values_are_shown_from_what_is_shipped_and_trained_here(project: P
     project.finish_each(of_coda, target="figure1")
     drawing = make(REDUCED)
     assert drawing.points.set_index("x")["mean"].to_dict() == pytest.approx({4: 0.85, 8: 0.85, 16: 0.7})
-    assert "mean over 4 seeds" in drawing.words
+    assert "mean over 3 to 4 seeds" in drawing.words
     assert "comes with the repository" in drawing.words
     (axes,) = drawing.picture.axes
     assert sorted(axes.collections[0].get_offsets()[:, 1]) == pytest.approx([0.7] * 3 + [0.8] * 4 + [0.9] * 4)
@@ -217,19 +218,24 @@ def test_final_values_are_shown_from_what_is_shipped_and_trained_here(project: P
     assert without.points["x"].tolist() == [16] and "comes with" not in without.words
 
 
+def axes_of(
+    curves: dict[str, pd.DataFrame], looks: dict[str, style.Style] | None = None, **content: Any
+) -> Axes:
+    """The axes of one panel with these curves."""
+    points = pd.concat(curve(label, of) for label, of in curves.items())
+    drawn = Content([Panel("", "test_auc", "", points)], **content)
+    (axes,) = draw(drawn, looks or style.styles_in_order([*curves])).axes
+    return axes
+
+
 def test_a_failed_seed_is_an_arrow_with_its_value_and_does_not_flatten_the_others() -> None:
-    def limits(failed: float, log_y: bool = False) -> tuple[Axes, float, float]:
-        curves = [
-            Curve(
-                name,
-                pd.DataFrame({"x": [1.0], "mean": [np.mean(values)], "low": 0.9, "high": 0.9}),
-                repeats=pd.DataFrame({"x": 1.0, "value": values}),
-            )
-            for name, values in {"a": [0.90, 0.91, 0.92], "b": [0.95, 0.96, failed]}.items()
-        ]
-        looks = style.styles_in_order(["a", "b"])
-        content = Content([Panel("", "auc", "", curves)], Across("", log_y=log_y), looks, [], str, 1)
-        (axes,) = draw(content).axes
+    def limits(failed: float, log: str = "") -> tuple[Axes, float, float]:
+        values = {"a": [0.90, 0.91, 0.92], "b": [0.95, 0.96, failed]}
+        means = {
+            name: pd.DataFrame({"x": [1.0], "mean": [np.mean(of)], "low": 0.9, "high": 0.9, "values": [of]})
+            for name, of in values.items()
+        }
+        axes = axes_of(means, look="seeds", log=log)
         return axes, *axes.get_ylim()
 
     axes, low, high = limits(0.337)
@@ -237,7 +243,7 @@ def test_a_failed_seed_is_an_arrow_with_its_value_and_does_not_flatten_the_other
     assert [text.get_text() for text in axes.texts if text.get_text()] == ["b: seed 0.337; mean 0.749"]
     axes, low, high = limits(0.92)
     assert low < 0.9 and high > 0.96 and not any(text.get_text() for text in axes.texts)
-    assert limits(0.337, log_y=True)[1] < 0.337, "a logarithmic axis has place for it"
+    assert limits(0.337, log="y")[1] < 0.337, "a logarithmic axis has place for it"
 
 
 def test_two_axes_of_panels_are_rows_and_columns(project: Project) -> None:
@@ -276,41 +282,31 @@ def test_curves_over_cycles_samples_and_seconds_which_are_averaged(project: Proj
         assert points["x"].tolist() == expected and points["mean"].tolist() == pytest.approx([0.5, 0.8, 0.9])
 
 
-def axes_of(curves: list[Curve], across: Across = Across("")) -> Axes:  # noqa: B008
-    """The axes of one panel with these curves."""
-    looks = style.styles_in_order([curve.label for curve in curves])
-    (axes,) = draw(Content([Panel("", "test_auc", "", curves)], across, looks, [], str, 1)).axes
-    return axes
-
-
 def test_a_logarithmic_axis_leaves_out_what_it_has_no_place_for() -> None:
     points = pd.DataFrame({"x": [0, 1, 10], "mean": [0.1, 0.0, 0.5]})
-    axes = axes_of(
-        [Curve("a", points.assign(low=points["mean"], high=points["mean"]))], Across("", True, True)
-    )
+    axes = axes_of({"a": points.assign(low=points["mean"], high=points["mean"])}, log="xy")
     assert [line.get_xydata().tolist() for line in axes.lines] == [[[10, 0.5]]]
     begun = pd.DataFrame({"x": [0], "mean": [0.5], "low": [0.5], "high": [0.5]})
-    axes = axes_of([Curve("a", begun, "diverged in 1 of 1 seeds", broken=True)], Across("round", log=True))
+    axes = axes_of({"a": begun.assign(remark="diverged in 1 of 1 seeds", broken=True)}, log="x")
     assert all(line.get_xdata().size == 0 for line in axes.lines)  # type: ignore[union-attr]
     assert [text.get_text() for text in axes.texts] == ["a: diverged in 1 of 1 seeds"]
 
 
 def test_the_axis_shows_what_training_reaches_and_not_where_it_begins() -> None:
     values = {"a": [0.5, 0.94, 0.98], "b": [9.0, 0.92, 0.96]}
-    curves = [
-        Curve(name, pd.DataFrame({"x": range(3), "mean": of, "low": of, "high": of, "published": 0.99}))
+    curves = {
+        name: pd.DataFrame({"x": range(3), "mean": of, "low": of, "high": of, "published": 0.99})
         for name, of in values.items()
-    ]
+    }
     assert axes_of(curves).get_ylim() == pytest.approx((0.92 - 0.0035, 0.99 + 0.0035))
-    low, high = axes_of([Curve("a", curves[0].points[:1])]).get_ylim()
+    low, high = axes_of({"a": curves["a"][:1]}).get_ylim()
     assert low < 0.5 < high, "nothing was trained yet"
 
 
 def test_ticks_stand_at_the_values_of_a_setting_and_an_interval_does_not_press_means_together() -> None:
     points = pd.DataFrame({"x": [1.0, 8, 512], "mean": [0.81, 0.82, 0.89], "low": 0.7, "high": 0.95})
-    seeds = pd.DataFrame({"x": [1.0, 512], "value": [0.8, 0.9]})
-    curve = Curve("a", points, repeats=seeds)
-    axes = axes_of([curve], Across("I", log=True, ticks=(1.0, 8.0, 512.0)))
+    points["values"] = [[0.8], [], [0.9]]
+    axes = axes_of({"a": points}, look="seeds", log="x", ticks=(1.0, 8.0, 512.0))
     assert axes.get_xscale() == "log" and axes.get_xticks().tolist() == [1, 8, 512]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "8", "512"]
     assert not axes.get_xticks(minor=True).size
@@ -321,13 +317,13 @@ def test_ticks_stand_at_the_values_of_a_setting_and_an_interval_does_not_press_m
 def test_seeds_are_dots_and_intervals_bars_in_the_colours_of_their_methods() -> None:
     looks = {"a": style.Style("#ff0000", "-", "", 1.0), "b": style.Style("#0000ff", "-", "", 1.0)}
     spread = pd.DataFrame({"x": [1, 2], "mean": [0.5, 0.6], "low": [0.4, 0.6], "high": [0.7, 0.6]})
-    curves = [
-        Curve(name, spread + at, repeats=pd.DataFrame({"x": [1, 1], "value": [0.1, 0.2]}) + at)
-        for at, name in enumerate(looks)
+    values = {"a": [[0.1, 0.2], [0.3]], "b": [[1.1, 1.2], [1.3]]}
+    curves = {name: (spread + at).assign(values=values[name]) for at, name in enumerate(looks)}
+    *dots, a, b = axes_of(curves, looks, look="seeds").collections
+    assert [part.get_offsets().tolist() for part in dots] == [
+        [[1, 0.1], [1, 0.2], [2, 0.3]],
+        [[2, 1.1], [2, 1.2], [3, 1.3]],
     ]
-    (axes,) = draw(Content([Panel("", "auc", "", curves)], Across(""), looks, [], str, 1)).axes
-    *dots, a, b = axes.collections
-    assert [part.get_offsets().tolist() for part in dots] == [[[1, 0.1], [1, 0.2]], [[2, 1.1], [2, 1.2]]]
     assert [bars.get_segments()[0].tolist() for bars in (a, b)] == [
         [[1, 0.4], [1, 0.7]],
         [[2, 1.4], [2, 1.7]],
@@ -342,13 +338,11 @@ def test_title_panels_words_and_legend_lie_apart(count: int, methods: int) -> No
     values = pd.DataFrame(
         {"x": [0, 3e7], "mean": [0.974, 0.976], "low": [0.974, 0.976], "high": [0.974, 0.976]}
     )
-    panels = [
-        Panel(
-            "K = 5, share of positives = 0.1", "test_auc", "test AUC", [Curve(name, values) for name in names]
-        )
-    ] * count
-    content = Content(panels, Across("numbers sent"), style.styles_in_order(names), [], str, 3)
-    figure = draw(content, "A title of a figure " * 5, "Words that say what was run; " * 12)
+    points = pd.concat(curve(name, values) for name in names)
+    panels = [Panel("K = 5, share of positives = 0.1", "test_auc", "test AUC", points)] * count
+    content = Content(panels, x_label="numbers sent")
+    looks = style.styles_in_order(names)
+    figure = draw(content, looks, "A title of a figure " * 5, "Words that say what was run; " * 12)
     figure.draw_without_rendering()
     (title,) = figure.texts
     boxes = [part.get_tightbbox() for part in (title, *figure.axes, *figure.legends)]

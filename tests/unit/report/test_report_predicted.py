@@ -153,14 +153,21 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(
     test = shown[(shown["part"] == "test") & (shown["site"] == "Basel")]
     expected = np.mean([metrics.roc_auc_score(of["label"], of["score"]) for _, of in test.groupby("seed")])
     panel = next(panel for panel in drawing_of(plan, "figure_roc").content.panels if "Basel" in panel.title)
-    assert panel.curves[0].remark == f"AUC {expected:.3f}"
+    assert panel.points["remark"].iloc[0] == f"AUC {expected:.3f}"
     load = predictions.load_predictions
+
+    spared = {"Plain"}
 
     def healthy_lyon(cell: Cell, store: Store) -> pd.DataFrame:
         table = load(cell, store)
-        return table.assign(label=table["label"].where(table["site"] != "Lyon", 0))
+        kept = (table["site"] != "Lyon") | (cell.method in spared)
+        return table.assign(label=table["label"].where(kept, 0))
 
     monkeypatch.setattr(predictions, "load_predictions", healthy_lyon)
+    drawing = drawing_of(plan, "figure_confusion")
+    assert sorted(len(panel.points) for panel in drawing.content.panels) == [0, 4, 4, 4, 4, 4]
+    assert "no result yet" in [text.get_text() for axes in drawing.picture.axes for text in axes.texts]
+    spared.clear()
     drawing = drawing_of(plan, "figure_roc")
     assert not [panel for panel in drawing.content.panels if "Lyon" in panel.title], "one class alone"
     assert drawing.words.endswith("without test samples of both classes: Lyon.")
@@ -178,12 +185,12 @@ def test_references_are_curves_of_their_own_local_by_the_model_of_each_site(proj
     for name in paper["figures"]:
         for panel in drawing_of(plan, name).content.panels:
             kinds = ["local", "pooled", "federated"][("all test samples" in panel.title) :]
-            assert [curve.label for curve in panel.curves] == kinds, (name, panel.title)
+            assert [label for label, _ in panel.curves] == kinds, (name, panel.title)
     drawing = drawing_of(plan, "figure_roc")
     assert "local: each site by a model of its own, none over all" in drawing.words
     basel = next(panel for panel in drawing.content.panels if "Basel" in panel.title)
-    for curve in basel.curves:
-        assert curve.remark == f"AUC {results[curve.label].metrics['test_auc@Basel']:.3f}"
+    for label, points in basel.curves:
+        assert {*points["remark"]} == {f"AUC {results[label].metrics['test_auc@Basel']:.3f}"}
 
 
 def test_cells_that_kept_none_are_named_with_the_cure(project: Path) -> None:

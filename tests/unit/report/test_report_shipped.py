@@ -316,8 +316,8 @@ def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(project: P
     assert [drawing.name for drawing in trained.figures] == [*trained.paper.figures]
     page = chapter(ship_curves(project, REDUCED))
     (drawing,) = page.figures
-    curves = [curve for panel in drawing.content.panels for curve in panel.curves]
-    assert drawing.name == "figure1" and [curve.label for curve in curves if curve.broken] == [first.method]
+    points = drawing.content.points
+    assert drawing.name == "figure1" and {*points.loc[points["broken"], "curve"]} == {first.method}
     drawn, before = (
         {view.anchor: picture and texts(picture.address) for picture, views in of.groups for view in views}
         for of in (page, trained)

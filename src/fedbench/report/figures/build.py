@@ -14,8 +14,10 @@ from fedbench.outputs import FIGURES, csv_text, json_text, write_forms
 from fedbench.report import described
 from fedbench.report.document import stamp
 from fedbench.report.figures import forest, panels, pareto, predicted
-from fedbench.report.figures.parts import Content, points
-from fedbench.report.figures.plot import draw, render
+from fedbench.report.figures.content import SAMPLES, Content
+from fedbench.report.figures.plot import Styles, draw
+from fedbench.report.figures.render import render
+from fedbench.report.figures.style import styles_of
 from fedbench.results.collect import provenance
 from fedbench.results.names import phrase
 from fedbench.study.cells import Cell
@@ -23,35 +25,38 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import FigureSpec
 
 FORMATS = ("pdf", "svg", "png")
-
+IN_CSV = ("panel", "metric", "curve", "x", "mean", "low", "high", "published")
+"""What the CSV has of each point; of a forest plot its samples, too."""
 SHIPPED = "what was not trained here comes with the repository"
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure ready to be drawn: what is on it, its title and the words below it, the points, their origin."""
+    """A figure ready to be drawn: what is on it, its looks, its title and the words below it, the points' origin."""
 
     paper: str
     name: str
     title: str
     words: str
     content: Content
+    styles: Styles
     provenance: Mapping[str, object]
 
     @cached_property
     def picture(self) -> Figure:
         """The figure with its title and words, as a file of its own."""
-        return draw(self.content, self.title, self.words)
+        return draw(self.content, self.styles, self.title, self.words)
 
     @cached_property
     def plain(self) -> Figure:
         """The figure without title and words, for a page or document that has them beside it."""
-        return draw(self.content)
+        return draw(self.content, self.styles)
 
     @property
     def points(self) -> pd.DataFrame:
-        """Every point drawn."""
-        return points(self.content.panels)
+        """Every point drawn, with the columns of its CSV."""
+        samples = SAMPLES if self.content.look == "rows" else ()
+        return self.content.points.reindex(columns=[*IN_CSV, *samples])
 
     def csv(self) -> str:
         """Return every point drawn as CSV."""
@@ -81,14 +86,15 @@ def drawing_of(plan: Plan, name: str) -> Drawing:
     """
     paper, spec, cells = plan.study, plan.figure(name), plan.cells(name)
     content = KINDS[spec.kind](plan, name)
-    shown, title = content.panels, phrase(spec.title)
+    shown, points, title = content.panels, content.points, phrase(spec.title)
     if len(shown) == 1 and shown[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown[0].title}"
-    notes = [described.changed(plan.config.set), *[SHIPPED] * content.shipped]
+    notes = [described.changed(plan.config.set), *[SHIPPED] * bool(points["shipped"].any())]
     words = "; ".join([subtitle(plan, spec, cells, content), *filter(None, notes)]) + "."
+    styles = {} if content.look == "matrix" else styles_of(points["curve"], paper)
     origin = {"paper": paper.key, "figure": name, "scale": plan.scale.name, **provenance(cells)}
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
-    return Drawing(paper.key, name, title, words, content, origin)
+    return Drawing(paper.key, name, title, words, content, styles, origin)
 
 
 KINDS: dict[str, Callable[[Plan, str], Content]] = {
@@ -104,18 +110,25 @@ KINDS: dict[str, Callable[[Plan, str], Content]] = {
 
 def subtitle(plan: Plan, spec: FigureSpec, cells: Sequence[Cell], content: Content) -> str:
     """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
-    shown, datasets = content.datasets, plan.study.datasets
-    words = [f"Scale: {plan.scale.name}", described.lengths(cells)]
-    words = [", ".join(filter(None, words))]
-    counts = content.seeds or [max((len(cell.runs) for cell in cells), default=0)]
-    words.append(content.runs(" to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])) if n)))
+    shown, datasets = plan.datasets(spec), plan.study.datasets
+    words = [", ".join(filter(None, [f"Scale: {plan.scale.name}", described.lengths(cells)]))]
+    words.append(averaged(content, max((len(cell.runs) for cell in cells), default=0)))
     stand_ins = [name for name in shown if name not in spec.datasets]
     replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's datasets"
     words += [f"{name} stands in for {replaced}" for name in stand_ins]
     words += [datasets[name].note.rstrip(".") for name in stand_ins]
-    absent = [name for name in spec.datasets if name not in shown and not stand_ins]
+    absent = [name for name in spec.datasets if name not in (*shown, *content.elsewhere) and not stand_ins]
     words += [f"not run at this scale: {', '.join(absent)}"] if absent else []
-    empty = content.empty if shown and not content.missing else []
-    words += [content.missing, f"no {content.what} yet: {', '.join(dict.fromkeys(empty))}" if empty else ""]
+    empty = ", ".join(dict.fromkeys(content.empty)) if shown and not content.missing else ""
+    what = "value" if content.look in ("seeds", "rows") else "curve"
+    words += [content.missing, f"no {what} yet: {empty}" if empty else ""]
     caption = f"{phrase(spec.caption).rstrip('.')}. " if spec.caption else ""
     return caption + "; ".join(filter(None, words))
+
+
+def averaged(content: Content, planned: int) -> str:
+    """Say over how many seeds what is drawn is a mean, or would be; nothing where nothing ran or is planned."""
+    counts = sorted({*content.points["seeds"]} - {0}) or [planned]
+    seeds = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])) if n)
+    words = content.alone if seeds == "1" else content.over
+    return words.format(f"{seeds} seed{'s' * (seeds != '1')}") if seeds else ""

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
-from fedbench.report.figures.parts import (
+from fedbench.report.figures.content import (
     COLUMNS,
     INTERVAL,
-    Across,
     Content,
-    Curve,
     Panel,
-    across_of,
-    interval,
-    mean_over,
-    repeats_of,
+    curve,
+    joined_curves,
+    label_of_x,
+    means,
     spread,
 )  # fmt: skip
-from fedbench.report.figures.style import BLACK, GREY, RED, Style, styles_of
+from fedbench.report.figures.style import MEAN, OTHERS, TOP
 from fedbench.results import collect
 from fedbench.results.aggregate import measure_cells
 from fedbench.results.frame import DIVERGED, FINISHED, NOT_RUN, Measured
@@ -32,20 +30,13 @@ from fedbench.results.published import printed_results
 from fedbench.results.shipped import Shipped, load_curves
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
-from fedbench.study.schema import FigureSpec, Paper, Value
+from fedbench.study.schema import Value
 
-OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
-BUNDLES = {
-    OTHERS: Style(GREY, "-", "", 0.4),
-    TOP: Style(RED, "-", "", 0.8),
-    MEAN: Style(BLACK, (0, (4, 2)), "", 1.6),
-}
+BAND = "band from lowest to highest"
 Printed = Mapping[tuple[Place, str, str], float]
 """Printed values by place, method and metric."""
-Drawn = Iterable[Curve | None]
-"""What is drawn in a panel; no curve where there is no result."""
-Draws = Callable[[Mapping[str, list[Cell]], str], Drawn]
-"""Draws the cells of a panel, by their labels, in a metric."""
+Draws = Callable[[str, Sequence[Cell], str], pd.DataFrame | None]
+"""Returns the points of a curve, given its label, its cells and a metric; None where there is no result."""
 
 
 def curves(plan: Plan, name: str) -> Content:
@@ -53,116 +44,99 @@ def curves(plan: Plan, name: str) -> Content:
     spec, printed = plan.figure(name), printed_results(plan.study)
     shipped = load_curves(plan, "curves")
 
-    def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
-        cells = ((label, cell) for label, some in named.items() for cell in some)
-        return (curve_of(label, cell, metric, spec.x, printed, shipped) for label, cell in cells)
+    def draw(label: str, cells: Sequence[Cell], metric: str) -> pd.DataFrame | None:
+        return curve_of(label, cells[0], metric, spec.x, printed, shipped)
 
-    content = content_of(plan, name, draw, across_of(spec), mean_over("band from lowest to highest"))
-    return replace(content, what="curve")
+    panels = panels_of(plan, name, draw)
+    return Content(*panels, label_of_x(spec), f"mean over {{}}, {BAND}", log=spec.log)
 
 
 def finals(plan: Plan, name: str) -> Content:
     """Return final values against a setting; those that were not trained here are the shipped ones."""
     paper, spec, printed, shipped = plan.study, plan.figure(name), printed_results(plan.study), Shipped(plan)
 
-    def draw(named: Mapping[str, list[Cell]], metric: str) -> Iterator[Curve | None]:
-        for label, cells in named.items():
-            yield final_of(label, spec.x, measure_cells(cells, [metric], shipped), printed)
+    def draw(label: str, cells: Sequence[Cell], metric: str) -> pd.DataFrame | None:
+        return final_of(label, spec.x, measure_cells(cells, [metric], shipped), printed)
 
     label, words = axis_name(paper, spec.x), paper.settings[spec.x].label
+    label = label if label == words else f"{label} ({words})"
     ticks = tuple(sorted(map(float, paper.values(spec)[spec.x])))
-    across = replace(across_of(spec), label=label if label == words else f"{label} ({words})", ticks=ticks)
-    return content_of(plan, name, draw, across, mean_over(INTERVAL), inside=[spec.x])
+    panels = panels_of(plan, name, draw, inside=[spec.x])
+    return Content(*panels, label, INTERVAL, look="seeds", log=spec.log, ticks=ticks)
 
 
 def duals(plan: Plan, name: str) -> Content:
     """Return a line per client of what the method traced in the first seed."""
     spec, shipped = plan.figure(name), load_curves(plan, "clients")
 
-    def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
-        return bundles_of(
-            [cell for some in named.values() for cell in some], metric, spec.metrics[0], shipped
-        )
+    def draw(_label: str, cells: Sequence[Cell], metric: str) -> pd.DataFrame | None:
+        for cell in cells:
+            (values, trained), (ranking, _) = (
+                collect.clients(cell, quantity, shipped) for quantity in (metric, spec.metrics[0])
+            )
+            if values is not None and ranking is not None:
+                return bundles_of(values, ranking, shipped=not trained)
+        return None
 
-    content = content_of(plan, name, draw, across_of(spec), lambda _: "one line per client, first seed")
-    drawn = {curve.label for panel in content.panels for curve in panel.curves}
-    styles = {label: style for label, style in BUNDLES.items() if label in drawn}
-    return replace(content, styles=styles, what="curve")
+    panels = panels_of(plan, name, draw, inside=["method", *plan.study.settings])
+    words = "one line per client, first seed"
+    return Content(*panels, label_of_x(spec), words, words, look="clients", log=spec.log)
 
 
-def content_of(
-    plan: Plan, name: str, draw: Draws, across: Across, runs: Callable[[str], str], inside: Sequence[str] = ()
-) -> Content:
-    """Collect the panels of a figure, without those that have no results.
+def panels_of(
+    plan: Plan, name: str, draw: Draws, inside: Sequence[str] = ()
+) -> tuple[list[Panel], int, list[str]]:
+    """Return the panels of a figure, how many stand in a row, and titles of those that have no results.
 
     One axis of panels fills rows of three and leaves out what is empty. Two axes (or one and several metrics) are rows
-    and columns; those are left out that are empty as a whole. Axes ``inside`` a panel are no labels.
+    and columns; those are left out that are empty as a whole. Axes ``inside`` a panel are no labels of curves.
     """
     paper, spec = plan.study, plan.figure(name)
-    datasets = plan.datasets(spec)
     axes: dict[str, Sequence[Value]] = {
         "metric": spec.metrics,
-        "dataset": datasets,
+        "dataset": plan.datasets(spec),
         "method": spec.methods,
         **paper.values(spec),
     }
-    # metrics are rows, unless they are named
-    order = spec.panel_axes if "metric" in spec.panel_axes else ["metric", *spec.panel_axes]
+    order = spec.panel_axes
+    if "metric" not in (*order, *inside):  # metrics are rows, unless they are named
+        order = ["metric", *order]
     labels = [axis for axis in ("method", *axes) if len(axes[axis]) > 1 and axis not in (*order, *inside)]
-    labels = [*dict.fromkeys(labels)] or ["method"]
+    labels = [*dict.fromkeys(labels)] or ["method"] * ("method" not in inside)
     panels = [
-        _panel(paper, spec, plan.cells(name), dict(zip(order, values, strict=True)), labels, draw)
+        _panel(plan, name, dict(zip(order, values, strict=True)), labels, draw)
         for values in itertools.product(*(axes[axis] for axis in order))
     ]
-    empty, width = [panel.title for panel in panels if panel.empty], len(axes[order[-1]])
-    shown, columns = [panel for panel in panels if not panel.empty], COLUMNS
-    if len(panels) != width:
-        rows = [panels[at : at + width] for at in range(0, len(panels), width)]
-        rows = [row for row in rows if not all(panel.empty for panel in row)]
-        kept = [i for i in range(width) if not all(row[i].empty for row in rows)]
-        shown, columns = [row[i] for row in rows for i in kept], len(kept)
-    styles = styles_of((curve.label for panel in shown for curve in panel.curves), paper)
-    return Content(shown, across, styles, datasets, runs, columns, empty)
+    empty, width = [panel.title for panel in panels if panel.points.empty], len(axes[order[-1]])
+    if len(panels) == width:
+        return [panel for panel in panels if len(panel.points)], COLUMNS, empty
+    filled = np.array([len(panel.points) > 0 for panel in panels]).reshape(-1, width)
+    rows, columns = filled.any(axis=1), filled.any(axis=0)
+    return [*itertools.compress(panels, np.outer(rows, columns).flat)], columns.sum(), empty
 
 
-def _panel(
-    paper: Paper,
-    spec: FigureSpec,
-    cells: Sequence[Cell],
-    place: dict[str, Value],
-    labels: list[str],
-    draw: Draws,
-) -> Panel:
+def _panel(plan: Plan, name: str, place: dict[str, Value], labels: Sequence[str], draw: Draws) -> Panel:
     """Draw the cells of a place in one panel."""
-    metric = str(place.pop("metric"))
+    paper, spec = plan.study, plan.figure(name)
+    metric = str(place.pop("metric", spec.metrics[0].partition("@")[0]))
     named: dict[str, list[Cell]] = {}
-    for cell in cells:
+    for cell in plan.cells(name):
         at = {"dataset": cell.dataset, "method": cell.method, **cell.setting}
         if place.items() <= at.items():
             label = ", ".join(axis_text(paper, axis, at[axis]) for axis in labels)
             named.setdefault(label, []).append(cell)
-    drawn = [*filter(None, draw(named, metric))]
-    measure = paper.measure(metric)
-    return Panel(
-        _title(paper, spec, place, metric),
-        metric,
-        measure.label,
-        drawn,
-    )
-
-
-def _title(paper: Paper, spec: FigureSpec, place: Mapping[str, Value], metric: str) -> str:
-    words = [axis_text(paper, name, value) for name, value in place.items()]
+    points = joined_curves(draw(label, cells, metric) for label, cells in named.items())
+    measure = paper.measure(metric).label
+    words = [axis_text(paper, axis, value) for axis, value in place.items()]
     if "metric" in spec.panel_axes:
-        label = paper.measure(metric).label
-        words.append(label if words else label.capitalize())
+        words.append(measure if words else measure.capitalize())
     stands_in = "dataset" in place and place["dataset"] not in spec.datasets
-    return ", ".join(words) + " (stand-in)" * stands_in
+    return Panel(", ".join(words) + " (stand-in)" * stands_in, metric, measure, points)
 
 
 def curve_of(
     label: str, cell: Cell, metric: str, x: str, printed: Printed, shipped: collect.Tables
-) -> Curve | None:
+) -> pd.DataFrame | None:
     """Return a cell's curve over its seeds, trained here or shipped, None when no seed has one.
 
     Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
@@ -182,51 +156,43 @@ def curve_of(
     points = spread(wide)
     if x == "seconds":
         points["x"] = by_seed.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
-    place = place_of(cell.dataset, cell.setting)
-    points["published"] = printed.get((place, cell.method, metric), math.nan)
-    return Curve(label, points, remark, broken=bool(bad), shipped=not by_seed["here"].all(), seeds=seeds)
+    in_print = printed.get((place_of(cell.dataset, cell.setting), cell.method, metric), math.nan)
+    known = {"published": in_print, "remark": remark, "broken": bad > 0, "shipped": not by_seed["here"].all()}
+    return curve(label, points, seeds=seeds, **known)
 
 
-def final_of(label: str, x: str, numbers: Sequence[Measured], printed: Printed) -> Curve | None:
+def final_of(label: str, x: str, numbers: Sequence[Measured], printed: Printed) -> pd.DataFrame | None:
     """Return measurements of one metric against a setting, None where none has a value.
 
     A cell without a full mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
-    rows, repeats, remarks = [], list[pd.DataFrame](), list[str]()
-    for measured in numbers:
-        at = float(dict(measured.place)[x])
-        if measured.status not in (FINISHED, NOT_RUN):
-            remarks.append(f"{measured.status} at {at:g}")
-        if math.isfinite(measured.mean):
-            in_print = printed.get((measured.place, measured.method, measured.metric), math.nan)
-            rows.append({"x": at, **interval(measured), "published": in_print})
-            repeats.append(repeats_of(at, measured))
-    if not rows:
-        return None
-    points = pd.DataFrame(rows).sort_values("x", ignore_index=True)
-    shipped = any(measured.shipped for measured in numbers)
-    return Curve(label, points, ", ".join(remarks), repeats=pd.concat(repeats), shipped=shipped)
+    places = [float(dict(of.place)[x]) for of in numbers]
+    in_print = [printed.get((of.place, of.method, of.metric), math.nan) for of in numbers]
+    lacking = [
+        f"{of.status} at {at:g}"
+        for at, of in zip(places, numbers, strict=True)
+        if of.status not in (FINISHED, NOT_RUN)
+    ]
+    points = means(label, numbers, ", ".join(lacking), x=places, published=in_print)
+    return None if points is None else points.sort_values("x", ignore_index=True)
 
 
-def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, shipped: collect.Tables) -> list[Curve]:
-    """Return what a method traced for every client in the first seed: one line per client, and their mean.
+def bundles_of(values: pd.DataFrame, ranking: pd.DataFrame, shipped: bool) -> pd.DataFrame:
+    """Return what a method traced for every client: the lines of a tenth, those of the others, and their mean.
 
-    The tenth of the clients with the largest last value of ``leading`` is a bundle of its own, the same
-    clients in every panel.
+    The tenth has the largest last values of ``ranking``: it is the same clients in every panel.
+
+    Args:
+        values: a row for each round, a column for each client.
+        ranking: likewise, of the quantity that ranks.
+        shipped: whether the run came with the repository.
     """
-    for cell in cells:
-        (values, trained), (ranking, _) = (
-            collect.clients(cell, name, shipped) for name in (quantity, leading)
-        )
-        if values is None or ranking is None:
-            continue
-        last = ranking.iloc[-1].sort_values(ascending=False, kind="stable")
-        top = list(last.index[: math.ceil(len(last) / 10)]) if last.iloc[0] > last.iloc[-1] else []
-        rest = [name for name in values.columns if name not in top]
-        groups = ((OTHERS, values[rest]), (TOP, values[top]), (MEAN, values.mean(axis=1).to_frame()))
-        return [
-            Curve(label, spread(lines), shipped=not trained, lines=lines)
-            for label, lines in groups
-            if lines.shape[1]
-        ]
-    return []
+    last = ranking.iloc[-1].sort_values(ascending=False, kind="stable")
+    top = list(last.index[: math.ceil(len(last) / 10)]) if last.iloc[0] > last.iloc[-1] else []
+    rest = [name for name in values.columns if name not in top]
+    groups = {OTHERS: values[rest], TOP: values[top], MEAN: values.mean(axis=1).to_frame()}
+    return pd.concat(
+        curve(label, spread(lines), values=lines.to_numpy().tolist(), shipped=shipped)
+        for label, lines in groups.items()
+        if lines.shape[1]
+    )

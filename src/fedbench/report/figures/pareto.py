@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
-
 from fedbench.errors import UserError
-from fedbench.report.figures.parts import (
+from fedbench.report.figures.content import (
+    COLUMNS,
     INTERVAL,
-    NO_REPEATS,
     Content,
-    Curve,
     Panel,
-    across_of,
-    interval,
-    mean_over,
-    repeats_of,
-)  # fmt: skip
-from fedbench.report.figures.style import BLACK, Style, styles_of
+    curve,
+    joined_curves,
+    label_of_x,
+    means,
+)
+from fedbench.report.figures.style import FRONT
 from fedbench.results.leaderboard import Board, boards
 from fedbench.results.names import axis_text
 from fedbench.study.plan import Plan
 from fedbench.study.schema import BoardSpec, FigureSpec, TableSpec
-
-FRONT = "Pareto front"
-FRONT_STYLE = Style(BLACK, (0, (4, 2)), "", 0.8)
 
 
 def content(plan: Plan, name: str) -> Content:
@@ -41,40 +35,27 @@ def content(plan: Plan, name: str) -> Content:
             f"{paper.key}/{name}: a figure of kind {spec.kind} needs a leaderboard among the tables"
         )
     table = TableSpec(
-        title=spec.title,
-        kind="leaderboard",
-        datasets=spec.datasets,
-        additions=[],
-        methods=spec.methods,
-        metrics=spec.metrics,
-        board=BoardSpec(random=given.random, pooled=given.pooled),
-    )
-    shown = [board for board in boards(plan, table, plan.cells(name)) if board.dataset is not None]
-    panels = [_panel(plan, spec, board) for board in shown]
-    labels = dict.fromkeys(curve.label for panel in panels for curve in panel.curves)
-    styles = styles_of([label for label in labels if label != FRONT], paper)
-    styles |= {FRONT: FRONT_STYLE} if FRONT in labels else {}
-    datasets = [str(board.dataset) for board in shown]
-    return Content(panels, across_of(spec), styles, datasets, mean_over(INTERVAL))
+        title=spec.title, kind="leaderboard", datasets=spec.datasets, additions=[], methods=spec.methods,
+        metrics=spec.metrics, board=BoardSpec(random=given.random, pooled=given.pooled),
+    )  # fmt: skip
+    shown = boards(plan, table, plan.cells(name))
+    panels = [_panel(plan, spec, board) for board in shown if board.dataset is not None]
+    known = tuple(str(board.dataset) for board in shown)
+    empty = [dataset for dataset in plan.datasets(spec) if dataset not in known]
+    axis = label_of_x(spec)
+    return Content(panels, COLUMNS, empty, axis, INTERVAL, look="seeds", log=spec.log, elsewhere=known)
 
 
 def _panel(plan: Plan, spec: FigureSpec, board: Board) -> Panel:
-    curves, front, best = [], [], board.front(spec.x)
+    drawn, best = {}, board.front(spec.x)
     for line in board.ranked:
-        measured, cost = line.first, float(getattr(line.first, spec.x))
-        if line.lost or math.isnan(cost):
-            continue
-        point = {"x": cost, **interval(measured)}
-        label = axis_text(plan.study, "method", line.method)
-        curves.append(
-            Curve(label, pd.DataFrame([point]), repeats=repeats_of(cost, measured), shipped=measured.shipped)
-        )
-        if line.method in best:
-            front.append({**point, "low": measured.mean, "high": measured.mean})
-    if front:
-        points = pd.DataFrame(front).sort_values("x", ignore_index=True)
-        curves.append(Curve(FRONT, points, repeats=NO_REPEATS))  # the dots are the methods' own
+        cost, label = float(getattr(line.first, spec.x)), axis_text(plan.study, "method", line.method)
+        if not line.lost and not math.isnan(cost):
+            drawn[line.method] = means(label, [line.first], x=[cost])
+    front = joined_curves(points for method, points in drawn.items() if method in best)
+    front = front.sort_values("x")[["x", "mean"]]
+    front = curve(FRONT, front.assign(low=front["mean"], high=front["mean"]))  # the dots are the methods' own
     remarks = sorted(board.scales - {plan.scale.name})
     remarks += ["several machines"] if spec.x == "seconds" and len(board.hardware()) > 1 else []
     title = f"{board.dataset}" + (f" ({', '.join(remarks)})" if remarks else "")
-    return Panel(title, spec.metrics[0], board.measure.label, curves)
+    return Panel(title, spec.metrics[0], board.measure.label, joined_curves([*drawn.values(), front]))

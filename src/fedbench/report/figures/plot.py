@@ -1,12 +1,10 @@
-"""Draw panels of curves; layout, legend and ticks are matplotlib's. Knows nothing of papers, cells or scales."""
+"""Draw panels of points; layout, legend and ticks are matplotlib's. Knows nothing of papers, cells or scales."""
 
 from __future__ import annotations
 
-import io
 import math
-import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import matplotlib
@@ -17,17 +15,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fedbench.report.figures import forest
-from fedbench.report.figures.parts import Across, Content, Panel
-from fedbench.report.figures.style import GREY, RC
+from fedbench.report.figures.content import SAMPLES, Content, Panel
+from fedbench.report.figures.style import GREY, RC, Style
 
-NO_DATES: dict[str, dict[str, str | None]] = {
-    "pdf": {"CreationDate": None, "Producer": None, "Creator": "fedbench"},
-    "svg": {"Date": None, "Creator": "fedbench"},
-    "png": {"Software": None},
-}
 WIDTH, HEIGHT, LINE = 6.4, 2.1, 0.16
 """Inches: of a figure, of a row of panels, of a line of text."""
+ROW, APART = 0.16, 0.62
+"""Of a row of a forest plot: inches of each method in it, and the share that they stand apart."""
 LETTERS, ENTRIES = 100, 4
 """In a line of text; in a row of the legend at most."""
 MARKS = 6
@@ -37,27 +31,23 @@ FAR = 6
 PUBLISHED = "published"
 THIN: dict[str, Any] = {"linestyle": (0, (6, 2)), "linewidth": 0.7, "alpha": 0.75}
 """The looks of a published value, in the colour of its method."""
-FONTS = "DejaVu Sans,Verdana,sans-serif"
-"""Verdana has nearly the widths of DejaVu Sans, and systems without the one have the other."""
-UNUSED = re.compile(
-    r"^.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->|; font-family: 'DejaVu Sans'"
-    r'| id="[\w.]+_\d+"| transform="rotate\(-0 .*?\)"',
-    re.DOTALL,
-)
-"""What stands before the figure, who made it, comments, the font, names that nothing refers to, turns by nothing."""
+Styles = Mapping[str, Style]
+"""The looks of curves by their labels, in the order of the legend."""
 
 
-def draw(content: Content, title: str = "", words: str = "") -> Figure:
+def draw(content: Content, styles: Styles, title: str = "", words: str = "") -> Figure:
     """Lay the panels out in rows under title and words, with one legend below.
 
     A panel alone has no title of its own: the figure's says what it shows.
     """
-    panels, across = content.panels, content.across
+    panels = content.panels
     columns = max(1, min(content.columns, len(panels)))
     rows = math.ceil(len(panels) / columns)
     head, below = textwrap.fill(title, LETTERS * 3 // 4), textwrap.fill(words, LETTERS)
-    lines = f"{head}\n{below}".count("\n") + 3 + len(content.styles) / _entries(content.styles)
-    high = forest.height(panels, across) if across.rows else HEIGHT
+    lines = f"{head}\n{below}".count("\n") + 3 + len(styles) / _entries(styles)
+    stacked = content.look == "rows"
+    curves = max((panel.points["curve"].nunique() for panel in panels), default=1)
+    high = ROW * len(content.rows) * curves if stacked else HEIGHT
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=(WIDTH, high * rows + LINE * lines), layout="constrained")
         FigureCanvasAgg(figure)
@@ -68,58 +58,89 @@ def draw(content: Content, title: str = "", words: str = "") -> Figure:
         for index, panel in enumerate(panels):
             axes = figure.add_subplot(rows, columns, index + 1)
             axes.set_title(panel.title.replace(", ", "\n") if len(panels) > 1 else "")
-            axes.set_xlabel(across.label if index + columns >= len(panels) else "")
-            axes.set_ylabel(panel.y_label if index % columns == 0 and not across.rows else "")
-            fill = forest.fill if across.rows else _matrix if across.matrix else _fill
-            fill(axes, panel, content)
-            if not across.matrix and not across.rows:  # a title says it, or the row that lacks something
-                _remark(axes, panel)
-        _legend(figure, content, below)
+            axes.set_xlabel(content.x_label if index + columns >= len(panels) else "")
+            axes.set_ylabel(panel.y_label if index % columns == 0 and not stacked else "")
+            if panel.points.empty:
+                axes.text(0.5, 0.5, "no result yet", transform=axes.transAxes, ha="center", color="#777777")
+            else:
+                LOOKS.get(content.look, _along_x)(axes, panel, content, styles)
+        _legend(figure, content, styles, below)
     return figure
 
 
-def _fill(axes: Axes, panel: Panel, content: Content) -> None:
-    """Draw what a panel shows; intervals of final values may run out of it."""
-    styles, across = content.styles, content.across
-    _scale(axes, across)
-    for curve in panel.curves:
-        style, data = styles[curve.label], _on_axes(curve.points, across)
-        if curve.lines is not None:
-            axes.plot(curve.lines, color=style.colour, linestyle=style.dash, linewidth=style.width)
+def _along_x(axes: Axes, panel: Panel, content: Content, styles: Styles) -> None:
+    """Draw means along the x axis, with the band or the seeds that they are of, or a line for each client."""
+    _scale(axes, content)
+    dots = content.look == "seeds"
+    for label, points in panel.curves:
+        style, data = styles[label], _on_axes(points, content)
+        line: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "linewidth": style.width}
+        if content.look == "clients":
+            axes.plot(data["x"], np.array([*data["values"]]), **line)
             continue
         axes.plot(
-            data["x"], data["mean"], color=style.colour, linestyle=style.dash, linewidth=style.width,
-            marker=style.marker, markevery=max(1, len(data) // MARKS) if curve.repeats is None else None,
-            markeredgewidth=0, zorder=3 + (style.width > 1.5),
+            data["x"], data["mean"], **line, marker=style.marker, markeredgewidth=0,
+            markevery=None if dots else max(1, len(data) // MARKS), zorder=3 + (style.width > 1.5),
         )  # fmt: skip
-        if len(curve.published):
+        if points["published"].notna().any():
             axes.plot(data["x"], data["published"], color=style.colour, zorder=2.2, **THIN)
-        if curve.repeats is not None:
-            axes.scatter(
-                curve.repeats["x"], curve.repeats["value"], s=5, color=style.colour, alpha=0.45, linewidth=0
-            )
+        if dots:
+            seeds = data.explode("values")
+            axes.scatter(seeds["x"], seeds["values"], s=5, color=style.colour, alpha=0.45, linewidth=0)
         elif (data["low"] < data["high"]).any():
             axes.fill_between(
                 data["x"], data["low"], data["high"], color=style.colour, alpha=0.15, linewidth=0
             )
-        if curve.broken:
+        if data["broken"].any():
             axes.plot(
                 data["x"][-1:], data["mean"][-1:], "x", color=style.colour, markersize=7, mew=1.6, zorder=5
             )
     axes.margins(x=0.02)
-    if panel.guide is None:
-        _leave_start_out(axes, panel)
-    else:
+    if panel.guide is not None:
         axes.plot((0, 1), panel.guide, color=GREY, **THIN)
         axes.set(xlim=(0, 1), ylim=(0, 1.01))
-    _leave_far_seeds_out(axes, panel)
-    axes.set_ylim(axes.get_ylim())
-    _bars(axes, panel, content)
+    elif content.look == "curves":
+        _leave_start_out(axes, panel)
+    if dots:
+        _leave_far_seeds_out(axes, panel)
+        _bars(axes, panel, content, styles)
+    _remark(axes, panel)
 
 
-def _matrix(axes: Axes, panel: Panel, content: Content) -> None:
+def _rows(axes: Axes, panel: Panel, content: Content, styles: Styles) -> None:
+    """Draw the rows from the top: seeds as dots, means as markers, bars where the test samples are counted."""
+    count = panel.points["curve"].nunique()
+    shifts = [0.0] if count == 1 else np.linspace(-APART / 2, APART / 2, count)
+    for (label, points), shift in zip(panel.curves, shifts, strict=True):
+        style, seeds, bars = styles[label], points.explode("values"), points[points["low"].notna()]
+        axes.scatter(seeds["values"], seeds["x"] + shift, s=5, color=style.colour, alpha=0.4, linewidth=0)
+        axes.hlines(
+            bars["x"] + shift, bars["low"], bars["high"], color=style.colour, linewidth=0.9, alpha=0.7
+        )
+        axes.plot(points["mean"], points["x"] + shift, style.marker, color=style.colour, mew=0, zorder=3)
+        for row in {*range(len(content.rows))} - {*points["x"]}:
+            axes.annotate(
+                points["remark"].iloc[0], (0.01, row + shift), xycoords=axes.get_yaxis_transform(),
+                color=style.colour, va="center", fontsize=6,
+            )  # fmt: skip
+    counted = panel.points.groupby("x")[[*SAMPLES]].first().reindex(range(len(content.rows)), fill_value=0)
+    names = [
+        f"{name} ({positives:,} of {positives + negatives:,})" if positives + negatives else name
+        for name, positives, negatives in zip(content.rows, *(counted[of] for of in SAMPLES), strict=True)
+    ]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    for row in range(1, len(names)):
+        axes.axhline(row - 0.5, color="#d0d0d0", linewidth=0.5)
+    if content.no_effect is not None:
+        axes.axvline(content.no_effect, color="#444444", linewidth=0.6, linestyle="--")
+
+
+def _matrix(axes: Axes, panel: Panel, _content: Content, _styles: Styles) -> None:
     """Draw the mean counts of a confusion matrix, a row for each label; colour is the share of the row."""
-    counts = panel.curves[0].points["mean"].to_numpy().reshape(2, 2)
+    counts = panel.points["mean"].to_numpy().reshape(2, 2)
     shares = counts / counts.sum(1, keepdims=True)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
     axes.set_xticks([0, 1], "\N{MINUS SIGN}+")
@@ -135,32 +156,36 @@ def _matrix(axes: Axes, panel: Panel, content: Content) -> None:
         )
 
 
-def _bars(axes: Axes, panel: Panel, content: Content) -> None:
-    """Draw the intervals of final values."""
-    for curve in panel.curves:
-        bars = _on_axes(curve.points, content.across)
-        bars = bars[bars["low"] < bars["high"]]
-        if curve.repeats is not None and len(bars):
-            colour = content.styles[curve.label].colour
-            axes.vlines(bars["x"], bars["low"], bars["high"], color=colour, linewidth=0.9, alpha=0.6)
+LOOKS = {"rows": _rows, "matrix": _matrix}
+"""Draws the points of a panel, where they do not stand along an x axis."""
 
 
-def _scale(axes: Axes, across: Across) -> None:
+def _bars(axes: Axes, panel: Panel, content: Content, styles: Styles) -> None:
+    """Draw the intervals of final values, which may run out of the axes."""
+    axes.set_ylim(axes.get_ylim())
+    for label, points in panel.curves:
+        bars = _on_axes(points, content).query("low < high")
+        axes.vlines(
+            bars["x"], bars["low"], bars["high"], color=styles[label].colour, linewidth=0.9, alpha=0.6
+        )
+
+
+def _scale(axes: Axes, content: Content) -> None:
     """Make axes logarithmic, and put ticks at the values of a setting."""
-    if across.log:
+    if "x" in content.log:
         axes.set_xscale("log")
-    if across.log_y:
+    if "y" in content.log:
         axes.set_yscale("log")
-    if across.ticks:
-        axes.set_xticks(across.ticks, [f"{tick:g}" for tick in across.ticks])
+    if content.ticks:
+        axes.set_xticks(content.ticks, [f"{tick:g}" for tick in content.ticks])
         axes.xaxis.minorticks_off()
 
 
-def _on_axes(points: pd.DataFrame, across: Across) -> pd.DataFrame:
+def _on_axes(points: pd.DataFrame, content: Content) -> pd.DataFrame:
     """Leave out what a logarithmic axis has no place for; the lower end of a spread is cut at the smallest mean."""
-    if across.log:
+    if "x" in content.log:
         points = points[points["x"] > 0]
-    if across.log_y:
+    if "y" in content.log:
         points = points[points["mean"] > 0]
         points = points.assign(low=points["low"].where(points["low"] > 0, points["mean"].min()))
     return points
@@ -168,14 +193,12 @@ def _on_axes(points: pd.DataFrame, across: Across) -> pd.DataFrame:
 
 def _leave_start_out(axes: Axes, panel: Panel) -> None:
     """Show what training reaches: the untrained model, far away, would press it together."""
-    curves = [curve.points for curve in panel.curves if curve.repeats is None and curve.lines is None]
-    if not curves or axes.get_yscale() == "log":
-        return
-    trained = pd.concat([points.reindex(columns=["low", "high", PUBLISHED])[1:] for points in curves])
-    trained = trained.where(np.isfinite(trained))
-    low, high = float(trained.min().min()), float(trained.max().max())
-    if low < high:
-        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+    begun = panel.points.groupby("curve").cumcount() > 0
+    trained = panel.points.loc[begun, ["low", "high", "published"]].to_numpy(float)
+    trained = trained[np.isfinite(trained)]
+    if trained.size and np.ptp(trained) and axes.get_yscale() != "log":
+        margin = 0.05 * np.ptp(trained)
+        axes.set_ylim(trained.min() - margin, trained.max() + margin)
 
 
 def _leave_far_seeds_out(axes: Axes, panel: Panel) -> None:
@@ -184,19 +207,13 @@ def _leave_far_seeds_out(axes: Axes, panel: Panel) -> None:
     Far is a seed that is farther from the medians and published values than these are apart, and than ``FAR`` times
     the deviation that seeds typically have from their median.
     """
-    drawn = [
-        curve.repeats.merge(curve.points[["x", "mean"]], on="x").assign(curve=curve.label)
-        for curve in panel.curves
-        if curve.repeats is not None
-    ]
-    if not drawn or axes.get_yscale() == "log":
-        return
-    seeds = pd.concat(drawn, ignore_index=True)
+    seeds = panel.points.explode("values", ignore_index=True)
+    seeds = seeds.assign(value=seeds["values"].astype(float)).dropna(subset="value")
     median = seeds.groupby(["curve", "x"])["value"].transform("median")
-    kept = pd.concat([median, *(curve.published for curve in panel.curves)])
+    kept = pd.concat([median, panel.points["published"].dropna()])
     reach = max(np.ptp(kept), FAR * (seeds["value"] - median).abs().median())
     far = ~seeds["value"].between(kept.min() - reach, kept.max() + reach)
-    if not reach or not far.any():
+    if not reach or not far.any() or axes.get_yscale() == "log":
         return
     kept = pd.concat([kept, seeds["value"][~far]])
     margin = 0.1 * np.ptp(kept)
@@ -225,10 +242,9 @@ def _point_at(axes: Axes, x: float, low: bool, row: int, words: str) -> None:
 
 def _remark(axes: Axes, panel: Panel) -> None:
     """Write what is wrong with curves into a corner."""
-    remarks = "\n".join(f"{curve.label}: {curve.remark}" for curve in panel.curves if curve.remark)
+    said = panel.points.drop_duplicates("curve").query("remark != ''")
+    remarks = "\n".join(f"{of.curve}: {of.remark}" for of in said.itertuples())
     axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", fontsize=6, color="#444444")
-    if panel.empty:
-        axes.text(0.5, 0.5, "no result yet", transform=axes.transAxes, ha="center", color="#777777")
 
 
 def _entries(labels: Iterable[str]) -> int:
@@ -236,46 +252,15 @@ def _entries(labels: Iterable[str]) -> int:
     return min(ENTRIES, max(1, LETTERS // (max(map(len, labels), default=0) + 9)))
 
 
-def _legend(figure: Figure, content: Content, words: str) -> None:
+def _legend(figure: Figure, content: Content, styles: Styles, words: str) -> None:
     """Put words and a legend below the panels."""
     entries = {
         name: Line2D([], [], color=s.colour, linestyle=s.dash, linewidth=s.width, marker=s.marker, mew=0)
-        for name, s in content.styles.items()
+        for name, s in styles.items()
     }
-    if any(len(curve.published) for panel in content.panels for curve in panel.curves):
+    if content.points["published"].notna().any():
         entries[PUBLISHED] = Line2D([], [], color=GREY, **THIN)
     figure.legend(
         entries.values(), entries.keys(), loc="outside lower center", ncols=_entries(entries), handlelength=2.8,
         title=words, title_fontsize=7,
     )  # fmt: skip
-
-
-def render(figure: Figure, kind: str, text: bool = False) -> bytes:
-    """Return a figure as the bytes of a file of ``kind`` (pdf, svg, png), free of dates and versions.
-
-    The letters of an ``svg`` are lines, which look alike everywhere, or ``text`` in a font that the reader has.
-    """
-    stream = io.BytesIO()
-    with matplotlib.rc_context({**RC, "svg.fonttype": "none" if text else "path"}):
-        figure.savefig(stream, format=kind, metadata=NO_DATES.get(kind))
-    return stream.getvalue()
-
-
-def small_svg(figure: Figure) -> str:
-    """Return a figure as SVG on one line, a third as large as matplotlib writes it."""
-    drawn = UNUSED.sub("", render(figure, "svg", text=True).decode()).replace("xlink:href", "href")
-    drawn = re.sub(r"(\.\d)\d{3,}", r"\1", drawn)
-    drawn = re.sub(r" d=\"[^\"]*", lambda path: re.sub(r"(?<!=)\s*([MLCQz])\s*", r"\1", path[0]), drawn)
-    drawn = _numbered(drawn, r"(?<=[#\"])[mp][0-9a-f]{10}\b", "i")
-    rules: dict[str, str] = {}
-    drawn = re.sub(
-        r' style="(.*?)"', lambda style: f' class="{rules.setdefault(style[1], f"s{len(rules)}")}"', drawn
-    )
-    css = f"text{{font-family:{FONTS}}}" + "".join(f".{name}{{{rule}}}" for rule, name in rules.items())
-    return " ".join(drawn.replace("</style>", f"{css}</style>", 1).split())
-
-
-def _numbered(drawn: str, pattern: str, letter: str) -> str:
-    """Replace what matches by short names, in order of appearance."""
-    names: dict[str, str] = {}
-    return re.sub(pattern, lambda name: names.setdefault(name[0], f"{letter}{len(names)}"), drawn)

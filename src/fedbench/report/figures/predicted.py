@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.report.figures.forest import ALL
-from fedbench.report.figures.panels import content_of
-from fedbench.report.figures.parts import Across, Content, Curve, Panel, mean_over, spread
+from fedbench.report.figures.content import Content, Panel, curve, spread
+from fedbench.report.figures.forest import ALL, site_of
+from fedbench.report.figures.panels import BAND, panels_of
 from fedbench.store import predictions
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
@@ -22,7 +22,6 @@ GRID = np.linspace(0, 1, 101)
 """False positive rates, or recalls, at which the curves of seeds are averaged."""
 BINS, LEAST = 10, 10
 """Bins of a calibration curve, and how many samples each has at least."""
-BAND = "band from lowest to highest"
 MATRIX = ("true negatives", "false positives", "false negatives", "true positives")
 
 Seeds = Sequence[pd.DataFrame]
@@ -99,40 +98,42 @@ KINDS: Mapping[str, tuple[Callable[[Seeds, Seeds, float], Drawn], str, str, str]
 def content(plan: Plan, name: str) -> Content:
     """Return a curve for each method from the predictions of its runs; the panels are sites, and all test samples."""
     spec = plan.figure(name)
-    curve, x_label, y_label, how = KINDS[spec.kind]
+    curve_of, x_label, y_label, how = KINDS[spec.kind]
+    matrix = spec.kind == "confusion"
     loaded, missing = _load(plan.cells(name))
     counts = dict[str, tuple[int, int]]()
 
-    def draw(named: Mapping[str, list[Cell]], metric: str) -> Iterator[Curve]:
-        for label, cell in ((label, cell) for label, cells in named.items() for cell in cells):
-            if cell.setting.get(TRAINING) == "local" and not metric.partition("@")[2]:
-                continue
-            test, held_out = _parts(loaded[cell.name], metric) if cell.name in loaded else ([], [])
-            if test and (held_out or spec.kind != "confusion"):
-                counts[metric] = int(test[0]["label"].sum()), len(test[0])
-                x, lines, what, values = curve(test, held_out, spec.sensitivity)
-                points = spread(pd.DataFrame(dict(enumerate(lines)), index=x))
-                points = points.assign(metric=MATRIX) if spec.kind == "confusion" else points
-                yield Curve(label, points, f"{what} {np.mean(values):.3f}", seeds=len(test))
+    def draw(label: str, cells: Sequence[Cell], metric: str) -> pd.DataFrame | None:
+        cell = cells[0]
+        test, held_out = _parts(loaded[cell.name], metric) if cell.name in loaded else ([], [])
+        of_no_model = cell.setting.get(TRAINING) == "local" and not site_of(metric)
+        if of_no_model or not test or (matrix and not held_out):
+            return None
+        counts[metric] = int(test[0]["label"].sum()), len(test[0])
+        x, lines, what, values = curve_of(test, held_out, spec.sensitivity)
+        points = spread(pd.DataFrame(dict(enumerate(lines)), index=x))
+        points = points.assign(metric=MATRIX) if matrix else points
+        return curve(label, points, remark=f"{what} {np.mean(values):.3f}", seeds=len(test))
 
-    alone = f"one seed, {how.removesuffix(BAND)}".rstrip(", ")
-    local = "; local: each site by a model of its own, none over all" * ("local" in spec.references)
-    runs = mean_over(how + local, alone + local)
-    drawn = content_of(plan, name, draw, Across(x_label, matrix=spec.kind == "confusion"), runs)
-    panels = [_with_samples(plan, panel, y_label, *counts[panel.metric]) for panel in drawn.panels]
+    drawn, columns, empty = panels_of(plan, name, draw)
+    panels = [_with_samples(plan, panel, y_label, *counts[panel.metric]) for panel in drawn]
     if panels and (lacking := [_samples(metric) for metric in spec.metrics if metric not in counts]):
         missing = missing or f"without test samples of both classes: {', '.join(lacking)}"
-    if spec.kind != "confusion":
-        if spec.kind == "pr":
-            shares = (positives / n for positives, n in (counts[panel.metric] for panel in panels))
-            panels = [
-                replace(panel, guide=(share, share)) for panel, share in zip(panels, shares, strict=True)
-            ]
-        return replace(drawn, panels=panels, missing=missing, what="curve")
-    if not panels:
+    if spec.kind == "pr":
+        shares = [positives / n for positives, n in (counts[panel.metric] for panel in panels)]
+        panels = [replace(panel, guide=(share, share)) for panel, share in zip(panels, shares, strict=True)]
+    if matrix and not panels:
         missing = missing or "no validation samples to choose a threshold on: give data.validation"
-    panels = [replace(panel, title=f"{panel.title}, {panel.curves[0].remark}") for panel in panels]
-    return replace(drawn, panels=panels, styles={}, missing=missing)  # panels name their method
+    if matrix:
+        panels = [
+            replace(panel, title=", ".join([panel.title, *panel.points["remark"][:1]])) for panel in panels
+        ]
+    local = "; local: each site by a model of its own, none over all" * ("local" in spec.references)
+    alone = f"one seed, {how.removesuffix(BAND)}".rstrip(", ")
+    return Content(
+        panels, columns, empty, x_label, f"mean over {{}}, {how}{local}", alone + local,
+        look="matrix" if matrix else "curves", missing=missing,
+    )  # fmt: skip
 
 
 def _load(cells: Sequence[Cell]) -> tuple[dict[str, pd.DataFrame], str]:
@@ -158,12 +159,12 @@ def _with_samples(plan: Plan, panel: Panel, y_label: str, positives: int, n: int
 
 
 def _samples(metric: str) -> str:
-    return metric.partition("@")[2] or ALL
+    return site_of(metric) or ALL
 
 
 def _parts(table: pd.DataFrame, metric: str) -> tuple[Seeds, Seeds]:
     """Return the test samples that a metric is of, and all validation samples, by seed; none where a class lacks."""
-    site = metric.partition("@")[2]
+    site = site_of(metric)
     test = table[(table["part"] == "test") & ((table["site"] == site) if site else True)]
     parts = test, table[table["part"] == "validation"]
     chosen, held_out = ([of for _, of in part.groupby("seed")] for part in parts)

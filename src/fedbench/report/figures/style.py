@@ -40,6 +40,17 @@ class Style:
     width: float = 1.2
 
 
+OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
+FRONT = "Pareto front"
+NO_METHODS = {
+    OTHERS: Style(GREY, "-", "", 0.4),
+    TOP: Style(RED, "-", "", 0.8),
+    MEAN: Style(BLACK, (0, (4, 2)), "", 1.6),
+    FRONT: Style(BLACK, (0, (4, 2)), "", 0.8),
+}
+"""The looks of curves that stand for no method, by their labels."""
+
+
 def styles_in_order(labels: Sequence[str]) -> dict[str, Style]:
     """Return looks for curves by their place in the list; the first eight differ in colour, 72 in some way."""
     wheel = zip(itertools.cycle(COLOURS), itertools.cycle(DASHES), itertools.cycle(MARKERS), strict=False)
@@ -55,12 +66,12 @@ def styles_of_methods(paper: Paper) -> dict[str, Style]:
 
 
 def styles_of(labels: Iterable[str], paper: Paper) -> dict[str, Style]:
-    """Return looks for curves: those of methods, named by their labels, or else by their place."""
+    """Return looks for curves, in the order of a legend: those of methods, by their labels, or else by their place."""
     methods = {axis_text(paper, "method", name): look for name, look in styles_of_methods(paper).items()}
     labels = dict.fromkeys(labels)
-    if not labels.keys() <= methods.keys():
-        return styles_in_order([*labels])
-    return {label: look for label, look in methods.items() if label in labels}
+    named = [label for label in labels if label not in NO_METHODS]
+    known = (methods if methods.keys() >= {*named} else styles_in_order(named)) | NO_METHODS
+    return {label: look for label, look in known.items() if label in labels}
 
 
 RC: Any = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -13,9 +12,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedbench.errors import UserError
+from fedbench.report.figures.content import Content, Panel, joined_curves
 from fedbench.report.figures.panels import Printed, curve_of
-from fedbench.report.figures.parts import Across, Content, Panel
-from fedbench.report.figures.plot import draw, small_svg
+from fedbench.report.figures.plot import draw
+from fedbench.report.figures.render import small_svg
 from fedbench.report.figures.style import styles_of
 from fedbench.results import collect
 from fedbench.results.names import axis_text
@@ -66,20 +66,19 @@ def chart(
     x = "round" if cells[0].runs[0].train.rounds is not None else "iteration"
     panels: list[Panel] = []
     for metric in dict.fromkeys([*metrics, LOSS]):
-        measure, curves = paper.measure(metric), []
+        drawn = list[pd.DataFrame]()
         for cell in cells:
             with contextlib.suppress(UserError):  # a damaged curve is not drawn, its run's record is whole
-                if curve := curve_of(
-                    axis_text(paper, "method", cell.method), cell, metric, x, printed, shipped
-                ):
-                    remark = "" if panels else curve.remark
-                    curves.append(replace(curve, points=_thinned(curve.points), remark=remark))
-        if curves:
-            panels.append(Panel(measure.label, metric, measure.label, curves))
-    styles = styles_of((curve.label for panel in panels for curve in panel.curves), paper)
+                method = axis_text(paper, "method", cell.method)
+                if (points := curve_of(method, cell, metric, x, printed, shipped)) is not None:
+                    drawn.append(_thinned(points))
+        if drawn:
+            label, points = paper.measure(metric).label, joined_curves(drawn)
+            panels.append(Panel(label, metric, label, points.assign(remark="") if panels else points))
     if not panels:
         return None
-    figure = draw(Content(panels, Across(x), styles, (), str))
+    content = Content(panels, x_label=x)
+    figure = draw(content, styles_of(content.points["curve"], paper))
     for axes in figure.axes:
         axes.locator_params(nbins=TICKS)
     return picture(figure)
