@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from fedbench.metric_table import Measure
 from fedbench.results import aggregate, rates
 from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
 from fedbench.results.gains import gains
@@ -22,7 +21,7 @@ from fedbench.results.verdicts import judged
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.references import GAINS, TRAINING
-from fedbench.study.schema import Paper, TableSpec
+from fedbench.study.schema import Paper, TableSpec, Value
 
 PUBLISHED = {"printed_text": "published_mean", "printed_std_text": "published_std", "note": "published_note"}
 """What a table's CSV calls the digits of print and what is said of them."""
@@ -47,87 +46,19 @@ def comparisons(
         A frame with the columns of :class:`~fedbench.results.frame.Compared`.
     """
     paper, grid, bound = plan.study, axes(plan, spec), spec.kind == "rates"
-    measured = _measured(plan, spec, cells, shipped or Shipped(plan))
     table = load_published(paper.key, spec.published, paper.measures) if spec.published else None
-    # of a dataset that is our addition nothing can be compared with print
-    ours = [name for name, entry in paper.datasets.items() if not entry.printed]
     printed = table.at(grid, spec.metrics) if table else {}
-    printed = {at: number for at, number in printed.items() if at[0][0][1] not in ours}
-    frame = frame_of(
-        _rows(plan, spec, {(m.place, m.method, m.metric): m for m in measured}, printed), Compared
-    )
+    measured = _measured(plan, spec, grid, cells, shipped or Shipped(plan))
+    numbers = {(one.place, one.method, one.metric): one for one in measured}
+    frame = frame_of(_rows(plan, spec, grid, numbers, printed), Compared)
     if bound:  # which are whole numbers in print, and shown as their metrics are
         frame["print_digits"] = math.nan
     return judged(_with_spreads(paper, frame), plan.config.tolerance, bound)
 
 
-Number = tuple[Place, str, str]
-"""Where a number stands: its place, its method, its metric."""
-
-
-def _rows(
-    plan: Plan,
-    spec: TableSpec,
-    measured: Mapping[Number, Measured],
-    printed: Mapping[tuple[Place, str], Printed],
-) -> Iterator[Compared]:
-    """Yield each number of ours in the order of the axes; none at a place where the table has no cell."""
-    paper, scale, grid = plan.study, plan.scale.name, axes(plan, spec)
-    for values in itertools.product(*grid.values()):
-        at = dict(zip(grid, values, strict=True))
-        place, method, slope = tuple(at.items())[:-1], str(at["method"]), SLOPE in values
-        gain = at.get(TRAINING) in GAINS
-        has = paper.methods[method].has({axis: value for axis, value in at.items() if value not in MADE_OF})
-        if not has or (slope and (place, method, spec.metrics[0]) not in measured):
-            continue
-        for metric in spec.metrics:
-            number, measure = (place, method, metric), paper.measure(metric)
-            ours = measured.get(number) or Measured(scale, *number, reason=f"not part of scale {scale}")
-            print_ = printed.get((tuple(at.items()), metric))
-            of_scale = number in measured and ours.scale == scale
-            yield Compared(
-                **vars(ours), **vars(print_ or Printed()), at=at, dataset=str(at["dataset"]), slope=slope, gain=gain,
-                of_scale=of_scale, shown=of_scale or ours.shipped, moving=_moving(ours, measure, slope),
-                label=measure.label, sign=measure.sign, matters=measure.matters,
-                digits=2 if slope else measure.decimals, has_print=print_ is not None,
-            )  # fmt: skip
-
-
-def _moving(ours: Measured, measure: Measure, slope: bool) -> str:
-    """Say by how much a number was still changing, nothing where that is not known or no matter."""
-    late = measure.matters > 0 and abs(ours.pace) > measure.matters and not math.isnan(ours.mean)
-    return signed(ours.pace, 2 if slope else measure.decimals) if late else ""
-
-
-def _with_spreads(paper: Paper, frame: pd.DataFrame) -> pd.DataFrame:
-    """Add what follows from the numbers of a table together: spreads to be believed, digits, places in words."""
-    axes_ = frame["at"].iloc[0] if len(frame) else ()
-    varying = [axis for axis in axes_ if len({at[axis] for at in frame["at"]}) > 1]
-    several = frame["metric"].nunique() > 1
-    names = ([axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"])
-    digits = frame.groupby("metric")["print_digits"].transform("max").fillna(frame["digits"])
-    return frame.assign(
-        spread_counted=frame["std"].clip(lower=_least_spreads(paper, frame)),
-        digits=digits.astype(int),
-        where=[", ".join([*of, *[text] * several]) for of, text in zip(names, frame["label"], strict=True)],
-    )
-
-
-def _least_spreads(paper: Paper, frame: pd.DataFrame) -> pd.Series[float]:
-    """Return the least spread of each number to be believed, of all values that its metric has at its place.
-
-    A share can be its ends, too; what has no ends moves in no steps, nor does a slope.
-    """
-    ends = {metric: paper.measure(metric).ends for metric in frame["metric"].unique()}
-    values: dict[tuple[Place, str], list[float]] = {}
-    for place, metric, by_seed in zip(frame["place"], frame["metric"], frame["values"], strict=True):
-        values.setdefault((place, metric), [*ends[metric]]).extend(by_seed.values())
-    least = {at: least_spread(of) if ends[at[1]] else 0.0 for at, of in values.items()}
-    of_rows = [least[at] for at in zip(frame["place"], frame["metric"], strict=True)]
-    return pd.Series(of_rows, frame.index, dtype=float).where(~frame["slope"], 0.0)
-
-
-def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> list[Measured]:
+def _measured(
+    plan: Plan, spec: TableSpec, grid: Mapping[str, Sequence[Value]], cells: Sequence[Cell], shipped: Shipped
+) -> list[Measured]:
     """Return the numbers of ours that a table may show, also those that are made of several cells."""
     if spec.kind == "rates":
         measured = aggregate.measurements(rates.rates_of_cells(cells, spec, shipped), spec.metrics)
@@ -135,7 +66,6 @@ def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipp
         measured = aggregate.measurements(runs_of_table(plan, spec, cells, shipped), spec.metrics)
         measured = [number for number in measured if number.shipped or number.scale == plan.scale.name]
         measured = aggregate.pool(measured, spec.pool) if spec.pool else measured
-    grid = axes(plan, spec)
     if spec.average is not None:
         over = spec.datasets if spec.average == "dataset" else grid[spec.average][:-1]
         measured += aggregate.averages(measured, spec.average, over)
@@ -144,6 +74,61 @@ def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipp
     if spec.references:
         measured += gains(plan, measured, spec.references[0])
     return measured
+
+
+def _rows(
+    plan: Plan,
+    spec: TableSpec,
+    grid: Mapping[str, Sequence[Value]],
+    measured: Mapping[tuple[Place, str, str], Measured],
+    printed: Mapping[tuple[Place, str], Printed],
+) -> Iterator[Compared]:
+    """Yield each number of ours in the order of the axes; none at a place where the table has no cell."""
+    paper, scale = plan.study, plan.scale.name
+    # of a dataset that is our addition nothing can be compared with print
+    added = {name for name, entry in paper.datasets.items() if not entry.printed}
+    for values in itertools.product(*grid.values()):
+        at = dict(zip(grid, values, strict=True))
+        place, method, slope = tuple(at.items())[:-1], str(at["method"]), SLOPE in values
+        has = paper.methods[method].has({axis: value for axis, value in at.items() if value not in MADE_OF})
+        if not has or (slope and (place, method, spec.metrics[0]) not in measured):
+            continue
+        for metric in spec.metrics:
+            number, measure = (place, method, metric), paper.measure(metric)
+            ours = measured.get(number) or Measured(scale, *number, reason=f"not part of scale {scale}")
+            print_ = printed.get((tuple(at.items()), metric)) if at["dataset"] not in added else None
+            of_scale, digits = number in measured and ours.scale == scale, 2 if slope else measure.decimals
+            late = measure.matters > 0 and abs(ours.pace) > measure.matters and not math.isnan(ours.mean)
+            yield Compared(
+                **vars(ours), **vars(print_ or Printed()), at=at, dataset=str(at["dataset"]), slope=slope,
+                gain=at.get(TRAINING) in GAINS, of_scale=of_scale, shown=of_scale or ours.shipped,
+                moving=signed(ours.pace, digits) if late else "", label=measure.label, sign=measure.sign,
+                matters=measure.matters, digits=digits, has_print=print_ is not None,
+            )  # fmt: skip
+
+
+def _with_spreads(paper: Paper, frame: pd.DataFrame) -> pd.DataFrame:
+    """Add what follows from the numbers of a table together: spreads to be believed, digits, places in words.
+
+    A spread is at least what the steps of its metric give, of all values at its place; a share can be its ends, too.
+    What has no ends moves in no steps, nor does a slope.
+    """
+    least = pd.Series(0.0, frame.index)
+    for (_, metric), of_place in frame.groupby(["place", "metric"], sort=False)["values"]:
+        if ends := paper.measure(str(metric)).ends:
+            least[of_place.index] = least_spread(
+                [*ends, *(x for by_seed in of_place for x in by_seed.values())]
+            )
+    axes_ = frame["at"].iloc[0] if len(frame) else ()
+    varying = [axis for axis in axes_ if len({at[axis] for at in frame["at"]}) > 1]
+    several = frame["metric"].nunique() > 1
+    names = ([axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"])
+    digits = frame.groupby("metric")["print_digits"].transform("max").fillna(frame["digits"])
+    return frame.assign(
+        spread_counted=frame["std"].clip(lower=least.where(~frame["slope"], 0.0)),
+        digits=digits.astype(int),
+        where=[", ".join([*of, *[text] * several]) for of, text in zip(names, frame["label"], strict=True)],
+    )
 
 
 def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:

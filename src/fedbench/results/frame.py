@@ -10,21 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, get_type_hints
 
-import numpy as np
 import pandas as pd
 
 from fedbench.results.places import Place
 from fedbench.study.schema import Value
 
-FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
-    "finished",
-    "incomplete",
-    "diverged",
-    "failed",
-    "not run",
-    "undefined",
-    "not reached",
-)
+FINISHED, INCOMPLETE, DIVERGED, FAILED = "finished", "incomplete", "diverged", "failed"
+NOT_RUN, UNDEFINED, NOT_REACHED = "not run", "undefined", "not reached"
 AVERAGED = "averaged"
 """The status of a row whose value is the mean over the seeds of its cell, as those of single runs were not kept."""
 COSTS = ("floats_up", "floats_down", "samples", "seconds")
@@ -45,9 +37,7 @@ class Row(NamedTuple):
     value: float = NAN  # NaN where it is undefined, infinite where a target was not reached
     status: str = FINISHED  # finished, averaged, undefined, diverged or failed; not run where runs lack
     reason: str = ""  # why it is that, or how near it came to a target
-    pace: float = (
-        NAN  # how much the metric still changed in the last fifth of training, NaN where it is not known
-    )
+    pace: float = NAN  # how much the metric still changed in the last fifth of training, NaN if not known
     sign: str = ""  # the word of :mod:`idle` for what shows that the run learned nothing, else empty
     commit: str = ""  # of the code that made it; several are separated by blanks
     hardware: str = ""  # what it ran on; several are separated by semicolons
@@ -85,9 +75,7 @@ class Measured:
     signs: Mapping[int, str] = field(default_factory=dict)
     device_mean: float = NAN  # the mean over the clients' own models, over seeds
     device_variance: float = NAN  # their variance, over seeds
-    floats_up: float = (
-        NAN  # what a run costs, the mean over seeds; so ``floats_down``, ``samples`` and ``seconds``
-    )
+    floats_up: float = NAN  # what a run costs, the mean over seeds; so the next three
     floats_down: float = NAN
     samples: float = NAN
     seconds: float = NAN
@@ -134,9 +122,7 @@ class Compared(Printed, Measured):
     gain: bool = False  # whether it is a gain of federated training
     of_scale: bool = False  # whether the scale runs it
     shown: bool = False  # whether there is a number of ours, or will be
-    moving: str = (
-        ""  # by how much it was still changing, in words; empty where that is not known or no matter
-    )
+    moving: str = ""  # by how much it was still changing, in words; empty if not known or no matter
     spread_counted: float = NAN  # the spread that verdicts take: at least what the steps of the metric give
     label: str = ""  # what its metric is called
     sign: int = 1  # of its metric, 1 where higher is better, else -1
@@ -156,35 +142,17 @@ class Compared(Printed, Measured):
 Kind = TypeVar("Kind")
 
 
-def columns_of(kind: type) -> dict[str, type]:
-    """Return the names and types of a frame's columns, given the class of its rows."""
-    return get_type_hints(kind)
-
-
 def frame_of(rows: Iterable[Kind], kind: type[Kind]) -> pd.DataFrame:
-    """Return objects of a class as a frame with its columns.
-
-    Columns of one type stand together and lie in one array, what is no int, float or bool as objects: on an array for
-    each column pandas works many times as long.
-    """
-    types = columns_of(kind)
+    """Return objects of a class as a frame with its columns; what is no int, float or bool lies there as it is."""
+    types = {name: of if of in (int, float, bool) else object for name, of in get_type_hints(kind).items()}
     values = [[getattr(row, name) for name in types] for row in rows]
-    of_kind = dict[type, dict[str, int]]()
-    for at, (name, of) in enumerate(types.items()):
-        of_kind.setdefault(of if of in (int, float, bool) else object, {})[name] = at
-    table = np.empty((len(values), len(types)), dtype=object)
-    if values:
-        table[:] = values
-    parts = [
-        pd.DataFrame(table[:, [*at.values()]].astype(of), columns=[*at], dtype=of)
-        for of, at in of_kind.items()
-    ]
-    return pd.concat(parts, axis=1)
+    # a copy has an array for each type: on one for each column pandas works many times as long
+    return pd.DataFrame(values, columns=[*types]).astype(types).copy()
 
 
 def records(frame: pd.DataFrame, kind: type[Kind]) -> list[Kind]:
     """Return the rows of a frame as objects of their class; columns that the frame lacks have their defaults."""
-    names = [name for name in columns_of(kind) if name in frame]
+    names = [name for name in get_type_hints(kind) if name in frame]
     rows = frame[names].itertuples(index=False, name=None)
     return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 

@@ -25,10 +25,6 @@ BOUND = "bound"
 """The verdict where the paper prints a bound of the theory: a measurement is not compared with it."""
 GROUP = ["place", "metric"]
 """What the numbers have in common that methods compete in."""
-SIDES = ("mean", "spread_counted", "n_seeds", "printed")
-"""Columns that are compared."""
-OF_PRINT = ("comparable_std", "print_seeds")
-"""What tells how certain print is."""
 
 
 class Verdicts(NamedTuple):
@@ -69,7 +65,10 @@ def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.Dat
     The verdict is a word of :func:`hold_against_print`, :data:`NO_REFERENCE`, :data:`BOUND`, or the
     status of a number without a mean over all wanted seeds; where nothing is compared there is no difference.
     """
-    said = _held(frame, tolerance)
+    said = hold_against_print(
+        frame["mean"], frame["spread_counted"], frame["n_seeds"], frame["printed"], tolerance,
+        frame["comparable_std"], frame["print_seeds"],
+    )  # fmt: skip
     full, has = frame["status"] == FINISHED, frame["printed"].notna()
     compares = full & has & (not bound)
     other = frame["status"].where(~full, BOUND).mask(full & ~has, NO_REFERENCE)
@@ -79,11 +78,6 @@ def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.Dat
         verdict=pd.Series(said.kind, frame.index, dtype=object).where(compares, other),
         basis=pd.Series(said.basis, frame.index, dtype=object).where(compares, ""),
     )
-
-
-def _held(frame: pd.DataFrame, tolerance: float) -> Verdicts:
-    mean, std, n, printed, *spread = (frame[name] for name in (*SIDES, *OF_PRINT))
-    return hold_against_print(mean, std, n, printed, tolerance, *spread)
 
 
 def orders(frame: pd.DataFrame) -> list[float]:
