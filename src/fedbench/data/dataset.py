@@ -15,7 +15,7 @@ from fedbench.data.picture import Form
 from fedbench.errors import UserError
 
 if TYPE_CHECKING:
-    from fedbench.data.custom.reading import Reading
+    from fedbench.data.custom.encoding import Reading
 
 IMPUTED = "empty cells became the training part's median"
 """How the note begins that lists imputed columns with their numbers of cells."""

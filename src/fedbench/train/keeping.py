@@ -13,7 +13,7 @@ from fedbench import net as network
 from fedbench import tasks
 from fedbench.data import datasets, multi_source
 from fedbench.data.clients import Arrays, ClientData
-from fedbench.data.custom.reading import Reading, Samples
+from fedbench.data.custom.encoding import Reading
 from fedbench.data.labels import relabel
 from fedbench.data.partition import load_partition
 from fedbench.data.prepared import load_prepared
@@ -125,16 +125,16 @@ def score(
         UserError: a run kept no model, or the file is not as the one trained on; the message says what to do.
     """
     tables = []
-    known: tuple[Reading, Samples] | None = None  # most often the same for all seeds
+    known: tuple[Reading, tuple[np.ndarray, pd.DataFrame]] | None = None  # most often the same for all seeds
     for run, record in predictions.finished_runs(cell, store):
         reading, weights = _kept(cell, store, run, record)
         if known is None or known[0] != reading:
             known = reading, reading.read(file, images)
-        samples = known[1]
-        scores = _scores(run, reading.n_classes, weights, samples.inputs, device)
+        inputs, samples = known[1]
+        scores = _scores(run, reading.n_classes, weights, inputs, device)
         if scores is None:
             raise predictions.lacking(cell, record, PREDICTIONS)
-        columns = samples.columns.assign(seed=run.seed, part="new", **predictions.score_columns(scores))
+        columns = samples.assign(seed=run.seed, part="new", **predictions.score_columns(scores))
         tables.append(predictions.arranged(columns))
     return pd.concat(tables, ignore_index=True)
 

@@ -282,12 +282,12 @@ def test_a_sample_alone_may_lack_what_training_filled_in(result: fedbench.Result
 @pytest.mark.parametrize(
     ("keys", "change", "said"),
     [
-        ("missing: median", lambda table: table.drop(columns="dose"), r"new\.csv lacks the column 'dose'.*add"),
-        ("missing: median", lambda table: table.rename(columns={"dose": "Dose"}), "'dose'.*'Dose'.*Rename"),
+        ("missing: median", lambda table: table.drop(columns="dose"), r"trained on .*column in new\.csv 'dose'"),
+        ("missing: median", lambda table: table.rename(columns={"dose": "Dose"}), "'dose'.*'Dose'"),
         ("missing: median", change(dose="high"), "line 2: column 'dose' has 'high', which is not numeric"),
         ("missing: median", change(finding="unclear"), "line 2: the label 'unclear' is none of training's"),
         ("features: [dose, sex]", change(dose=np.nan), "line 2: column 'dose' is empty.*missing: median"),
-        ("missing: drop", change(dose=np.nan), "no row that can be scored"),
+        ("missing: drop", change(dose=np.nan), r"new\.csv: each row has an empty cell"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named_with_its_cure(keys: str, change: Change, said: str) -> None:

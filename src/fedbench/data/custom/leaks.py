@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,10 @@ def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
     """
     x_train, x_test = parts["x_train"], parts["x_test"]
     if x_train.dtype == x_test.dtype and x_train.shape[1:] == x_test.shape[1:]:
-        known = set(map(_mark, x_train))
-        if same := sum(_mark(row) in known for row in x_test):
+        known = {
+            hash(row.tobytes()) for row in x_train
+        }  # as pictures themselves they may not fit into memory
+        if same := sum(hash(row.tobytes()) in known for row in x_test):
             yield f"{same} of {len(x_test)} test samples equal a training sample in every feature"
     train, test = parts.get("group_train"), parts.get("group_test")
     if train is not None and test is not None and (both := np.intersect1d(train, test)).size:
@@ -50,8 +51,3 @@ def identifiers(features: pd.DataFrame) -> Iterator[str]:
                 f"the feature {column!r} looks like an identifier ({why}): write `drop: [{column}]`, or "
                 f"`group: {column}` for patients"
             )
-
-
-def _mark(row: np.ndarray) -> bytes:
-    """Return a digest of one sample; equal ones are equal samples, up to chance."""
-    return hashlib.blake2b(np.ascontiguousarray(row).tobytes(), digest_size=16).digest()

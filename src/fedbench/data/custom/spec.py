@@ -120,17 +120,7 @@ class OwnSpec(Spec):
         return self.file is not None and self.file.suffix in TABLES
 
     @property
-    def columns(self) -> list[str]:
+    def columns(self) -> tuple[str, ...]:
         """The columns of a table that are not features."""
         place = None if self.images is None else self.path
-        return [name for name in (self.label, self.group, self.site, place) if name is not None]
-
-    @property
-    def chosen(self) -> tuple[str, ...] | None:
-        """The columns of a table that are features, none where pictures are; None: all others."""
-        return self.features if self.images is None else ()
-
-    @property
-    def keeps_groups(self) -> bool:
-        """Whether no group has samples in two of the parts: where a site is named, groups are its patients."""
-        return self.whole_groups or (self.site is not None and self.group is not None)
+        return tuple(name for name in (self.label, self.group, self.site, place) if name is not None)

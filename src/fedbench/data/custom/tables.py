@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import re
 import warnings
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -53,67 +52,42 @@ def read_table(
     keep: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     missing: Literal["error", "drop", "median"] = "error",
+    words: Collection[str] | None = None,
 ) -> Table:
-    """Read a table with a header.
+    """Read a table with a header: one to train on, or further rows of it for a model.
 
     Args:
         file: separated by commas, semicolons or tabs, whichever its header has; in UTF-8, or UTF-16 with its mark. Of
             an ``.xlsx`` its first sheet.
-        named: columns that are not features. Only an empty cell is missing there: "NA" and "None" are words.
+        named: columns that are not features. Only an empty cell is missing there: "NA" and "None" are words. Further
+            rows may lack them, and their cells may be empty.
         keep: the features; None: all other columns.
         drop: columns that are not used.
         missing: what happens to an empty cell: it is an error; its row is left out; a number becomes the median.
+        words: of further rows the features that a model reads as words, the others being numbers. None: it is to be
+            trained, and each column is what its cells are.
 
     Raises:
         UserError: it is no such table; the message names the line, the column and the key that helps.
     """
-    frame = _parsed(file, named)
-    for column in (*named, *(keep or ()), *drop):
-        if column not in frame:
-            raise unknown(f"column in {file}", column, map(str, frame.columns))
+    trained = words is not None
+    frame = _parsed(file, named, words or ())
+    needed = [*(() if trained else named), *(keep or ()), *drop]
+    if lacking := [column for column in needed if column not in frame]:
+        error = unknown(f"column in {file}", lacking[0], map(str, frame.columns))
+        raise UserError(f"a column that the model was trained on is not there: {error}") if trained else error
+    named = [column for column in named if column in frame]
     features = frame[[*keep]] if keep is not None else frame.drop(columns=[*dict.fromkeys((*named, *drop))])
     if frame.empty or (features.empty and keep != ()):
         raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
-    for name in features:
+    for name in features if not trained else ():
         if features[name].isna().all():
             raise UserError(f"{file}: column {name!r} has empty cells alone; write `drop: [{name}]`")
-    gaps = frame[[*named, *(features if missing != "median" else ())]].isna()
-    rows, notes = _without_gaps(file, gaps, missing, named)
-    if not rows.any():
-        raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")
-    features = features.assign(**{name: _checked(file, features[name], name) for name in map(str, features)})
-    return _table(frame[[*named]], features, rows, notes)
-
-
-def read_more(
-    file: Path, named: Sequence[str], numbers: Iterable[str], words: Iterable[str], missing: str
-) -> Table:
-    """Read further rows of a table that was :func:`read_table` before; other columns are passed over.
-
-    Args:
-        file: the table.
-        named: the columns that are not features; it may lack them, and their cells may be empty.
-        numbers, words: the features.
-        missing: as for :func:`read_table`.
-
-    Raises:
-        UserError: it lacks a feature, or a cell is empty or no number; the message names line and column.
-    """
-    frame = _parsed(file, named, words)
-    features = [*numbers, *words]
-    for name in features:
-        if name not in frame:
-            near = difflib.get_close_matches(name, map(str, frame.columns), n=1)
-            hint = f": is it {near[0]!r}? Rename it" if near else "; add it"
-            raise UserError(f"{file} lacks the column {name!r}, which the model was trained on{hint}")
-    frame = frame.assign(**{name: _checked(file, frame[name], name, trained=True) for name in numbers})
-    gaps = frame[features if missing != "median" else []].isna()
-    rows, notes = _without_gaps(file, gaps, missing, (), " and train again")
-    return _table(frame[[name for name in named if name in frame]], frame[features], rows, notes)
-
-
-def _table(named: pd.DataFrame, features: pd.DataFrame, rows: np.ndarray, notes: tuple[str, ...]) -> Table:
-    columns = {str(name): named[name][rows].fillna("").to_numpy(dtype=str) for name in named}
+    gaps = frame[[*(() if trained else named), *(features if missing != "median" else ())]].isna()
+    rows, notes = _without_gaps(file, gaps, missing, named, " and train again" if trained else "")
+    numbers = [name for name in map(str, features) if name not in (words or ())]
+    features = features.assign(**{name: _checked(file, features[name], name, trained) for name in numbers})
+    columns = {name: frame[name][rows].fillna("").to_numpy(dtype=str) for name in named}
     return Table(features[rows].reset_index(drop=True), columns, np.flatnonzero(rows), notes)
 
 
@@ -148,7 +122,7 @@ def _sheet(file: Path) -> str:
     return str(cells.to_csv(index=False, header=False))
 
 
-def _parsed(file: Path, named: Sequence[str], words: Iterable[str] = ()) -> pd.DataFrame:
+def _parsed(file: Path, named: Sequence[str], words: Collection[str]) -> pd.DataFrame:
     """Read the cells: text in ``named`` columns and those of ``words``, in others numbers where all are."""
     text = _text(file)
     header, separator = _header(file, text)
@@ -211,6 +185,8 @@ def _without_gaps(
             f"{file}, line {row + 2}: column {column!r} is empty{more}; fill it, or write {ways} into the "
             f"dataset's YAML{again}"
         )
+    if bad.all():
+        raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")
     return ~bad, (f"{bad.sum()} of {len(bad)} rows have an empty cell and were left out",)
 
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,38 +39,18 @@ from fedbench.safe_yaml import read_yaml
 from fedbench.spec import validated
 
 if TYPE_CHECKING:
-    from fedbench.data.custom.reading import Reading
+    from fedbench.data.custom.encoding import Reading
     from fedbench.data.custom.tables import Table
 
 FOLDER = Folder("config/datasets")
+PARTS = ("train", "test")
 
 
 def load_dataset(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     """Make the dataset that a YAML file describes; ``get`` finds the dataset that it is based on."""
-    content = read_yaml(path)
-    spec = validated(OwnSpec, content, path)
-    if spec.base is None:
-        return _dataset(path.stem, spec)
-    base = get(spec.base)
-    # what is not in its repr does not change what is prepared
-    fields = {item.name for item in dataclasses.fields(base) if item.repr} - {"name", "raw", "classes"}
-    for option in spec.options:
-        if option not in fields:
-            raise unknown(f"option in {path}", option, fields)
-    given: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in spec.options.items()
-    }
-    if spec.title:
-        given["title"] = spec.title
-    given |= {"name": path.stem, "raw": base.raw or base.name}
-    try:
-        changed = TypeAdapter(type(base)).validate_python({**vars(base), **given})
-    except ValidationError as error:
-        raise UserError(f"{path}: options: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
-    return changed
-
-
-def _dataset(name: str, spec: OwnSpec) -> OwnDataset:
+    spec, name = validated(OwnSpec, read_yaml(path), path), path.stem
+    if spec.file is None:
+        return _changed(get(str(spec.base)), name, spec, path)
     return OwnDataset(
         name=name,
         title=spec.title or name,
@@ -77,30 +58,45 @@ def _dataset(name: str, spec: OwnSpec) -> OwnDataset:
         shape=() if spec.images is None else Form(spec.size, spec.grey).shape,
         licence=spec.licence,
         source=spec.source or str(spec.file),
-        whole_groups=spec.keeps_groups or (spec.file is not None and npz_has_both(spec.file)),
+        # where a site is named, groups are its patients
+        whole_groups=spec.whole_groups or bool(spec.site and spec.group) or npz_has_both(spec.file),
         spec=spec,
     )
 
 
-@functools.lru_cache(maxsize=64)
-def _owned(name: str, spec: str, _mark: Mark | None) -> dict[str, Any]:
-    """Return :meth:`OwnDataset.parts` without inputs; the file is read again when it or its YAML changes."""
-    return _dataset(name, OwnSpec.model_validate_json(spec)).parts(inputs=False)
+def _changed(base: Dataset, name: str, spec: OwnSpec, path: Path) -> Dataset:
+    # what is not in its repr does not change what is prepared
+    fields = {item.name for item in dataclasses.fields(base) if item.repr} - {"name", "raw", "classes"}
+    for option in spec.options:
+        if option not in fields:
+            raise unknown(f"option in {path}", option, fields)
+    title = {"title": spec.title} if spec.title else {}
+    given = spec.options | title | {"name": name, "raw": base.raw or base.name}
+    try:
+        return TypeAdapter(type(base)).validate_python({**vars(base), **given})
+    except ValidationError as error:
+        raise UserError(f"{path}: options: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
 
 
 @functools.lru_cache(maxsize=1)
-def _table(path: Path, _mark: Mark | None, *how: Any) -> Table:
+def _table(_mark: Mark | None, *how: Any) -> Table:
     """Read a table once for its sites, its classes and its arrays, and again when it changes."""
     from fedbench.data.custom import tables  # pandas takes as long to import as many a command takes
 
-    return tables.read_table(path, *how)
+    return tables.read_table(*how)
+
+
+@functools.lru_cache(maxsize=64)
+def _known(dataset: OwnDataset, _yaml: str, _mark: Mark | None) -> dict[str, Any]:
+    """Return :meth:`OwnDataset.parts` without inputs; the file is read again when it or its YAML changes."""
+    return dataset.parts(inputs=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnDataset(Dataset):
     """Arrays from a user's file."""
 
-    spec: OwnSpec
+    spec: OwnSpec = field(hash=False)
 
     @property
     def _file(self) -> Path:
@@ -142,42 +138,63 @@ class OwnDataset(Dataset):
 
     def site_names(self) -> tuple[str, ...]:
         """Return the sites of the file's samples, none where it does not say them."""
-        sites: tuple[str, ...] = self._owned().get("sites", ())
+        sites: tuple[str, ...] = self._known().get("sites", ())
         return sites
 
     def count_sites(self) -> int:
         """Return how many sites have training samples; one may have its few samples in the test part alone."""
-        return len(np.unique(self._owned().get("site_train", ())))
-
-    def _owned(self) -> dict[str, Any]:
-        return _owned(self.name, self.spec.model_dump_json(exclude_unset=True), mark(self._file))
+        return len(np.unique(self._known().get("site_train", ())))
 
     def facts(self) -> tuple[tuple[int, ...], int]:
         """Return the shape of a sample and the number of classes; of pictures the table alone is read for it."""
         shape = self.shape if self.of_pictures else self.prepare(Path()).x_train.shape[1:]
-        return shape, len(self._owned()["classes"])
+        return shape, len(self._known()["classes"])
+
+    def rows(self) -> dict[str, np.ndarray]:
+        """Return which rows of the file the training and the test samples are."""
+        return {part: self._known()[f"row_{part}"] for part in PARTS}
+
+    def groups(self) -> dict[int, str]:
+        """Return the group of each row of a table, by its row; none where it says none."""
+        if self.spec.group is None:
+            return {}
+        known = self._known()
+        pairs = (zip(known[f"row_{part}"], known[f"owner_{part}"], strict=True) for part in PARTS)
+        return dict(itertools.chain(*pairs))
+
+    def reading(self) -> Reading | None:
+        """Learn what a model needs to read samples that come later; None where the file is no table."""
+        if not self.spec.is_table:
+            return None
+        from fedbench.data.custom.encoding import Reading
+
+        parts = self.parts()
+        classes = {
+            str(word): int(y)
+            for part in PARTS
+            for word, y in zip(parts[f"word_{part}"], parts[f"y_{part}"], strict=True)
+        }
+        return Reading.of_dataset(self.spec, parts["x_train"], classes)
+
+    def _known(self) -> dict[str, Any]:
+        return _known(self, repr(self), mark(self._file))
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
         parts = self.parts()
-        del parts["row_train"], parts["row_test"]
         only = np.setdiff1d(parts["y_test"], parts["y_train"])
         if len(only) and len(parts["y_train"]):
             name = parts["classes"][only[0]]
             raise UserError(
                 f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
             )
-        notes, remarks = [*parts["notes"]], [*parts["remarks"]]
-        train, test = self._encoded(parts["x_train"], parts["x_test"], notes, remarks)
-        parts |= {"x_train": train, "x_test": test}
-        remarks += leaks.remarks(parts, self.whole_groups)
-        return Arrays(**parts | {"notes": tuple(notes), "remarks": tuple(remarks)})
+        self._encode(parts)
+        parts["remarks"] += tuple(leaks.remarks(parts, self.whole_groups))
+        return Arrays(**{name: parts[name] for name in Arrays.__dataclass_fields__ if name in parts})
 
-    def _encoded(
-        self, train: Any, test: Any, notes: list[str], remarks: list[str]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the inputs of both parts as numbers; add notes and remarks on how they became that."""
-        spec = self.spec
+    def _encode(self, parts: dict[str, Any]) -> None:
+        """Make numbers of the inputs of both parts; add notes and remarks on how they became that."""
+        spec, (train, test) = self.spec, (parts[f"x_{part}"] for part in PARTS)
         if self._images is not None:
             pictures, form = Pictures(self._images, depth=0), Form(spec.size, spec.grey, upright=True)
             pictures.check([*train.tolist(), *test.tolist()], self._file)
@@ -186,79 +203,56 @@ class OwnDataset(Dataset):
             from fedbench.data.custom.encoding import Encoding
 
             encoding = Encoding.learned(train, spec.standardize)
-            notes += encoding.notes(train, test)
-            remarks += leaks.identifiers(train)
+            parts["notes"] += encoding.notes(train, test)
+            parts["remarks"] += tuple(leaks.identifiers(train))
             train, test = encoding.of(train), encoding.of(test)
         elif spec.standardize:
             from fedbench.data.custom.encoding import standardized
 
             train, test = standardized(train, test)
         if spec.standardize:
-            notes.append("features standardized by the training part")
-        return train, test
+            parts["notes"] += ("features standardized by the training part",)
+        parts |= {"x_train": train, "x_test": test}
 
     def parts(self, inputs: bool = True) -> dict[str, Any]:
-        """Return fields of :class:`Arrays` of both parts, not encoded yet, and the ``row`` of each sample.
+        """Return fields of :class:`Arrays` of both parts, not encoded yet, and of each sample its ``row`` in the file.
 
-        Features of a table are columns still. Without ``inputs`` there is no ``x_train`` and no ``x_test``.
+        Features of a table are columns still, and its samples have the ``word`` of their class and that of their
+        ``owner``, the group. Without ``inputs`` there is no ``x_train`` and no ``x_test``.
         """
         spec = self.spec
-        if spec.is_table:
-            parts = self._columns(inputs)
-        else:
-            parts = {"notes": (), "remarks": (), **npz_parts(self._file, spec.layout, inputs)}
-        labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
+        parts = self._columns(inputs) if spec.is_table else npz_parts(self._file, spec.layout, inputs)
+        labels = {name: parts[name] for name in parts if name.startswith("y_")}
         classes, remarks = class_labels.numbered(self._file, labels, spec.classes, spec.positive)
         rows = {name.replace("y", "row"): np.arange(len(y)) for name, y in labels.items()}
-        parts = rows | parts | classes | {"remarks": (*remarks, *parts["remarks"])}
+        parts = {"notes": (), **rows, **parts, **classes, "remarks": remarks}
         return parts if "y_test" in labels else parts | self._split(parts)
 
     def _columns(self, inputs: bool) -> dict[str, Any]:
         """Return the rows of a table as a training part."""
         import pandas as pd
 
-        from fedbench.data.custom import tables
+        from fedbench.data.custom.tables import as_labels
 
-        spec, images, table = self.spec, self._images, self._table()
+        spec, images = self.spec, self._images
+        features = spec.features if images is None else ()
+        table = _table(mark(self._file), self._file, spec.columns, features, spec.drop, spec.missing)
         assert spec.label is not None
-        parts: dict[str, Any] = {"row_train": table.rows, "notes": table.notes, "remarks": ()}
-        parts["y_train"] = tables.as_labels(table.named[spec.label])
+        words = table.named[spec.label]
+        parts = {
+            "row_train": table.rows,
+            "notes": table.notes,
+            "word_train": words,
+            "y_train": as_labels(words),
+        }
         if inputs:
             parts["x_train"] = table.features if images is None else table.named[spec.path]
         if spec.group is not None:
-            parts["group_train"] = pd.factorize(table.named[spec.group])[0]
+            owners = table.named[spec.group]
+            parts |= {"owner_train": owners, "group_train": pd.factorize(owners)[0]}
         if spec.site is not None:
             parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
         return parts
-
-    def _table(self) -> Table:
-        spec = self.spec
-        how = (tuple(spec.columns), spec.chosen, spec.drop, spec.missing)
-        return _table(self._file, mark(self._file), *how)
-
-    def rows(self) -> dict[str, np.ndarray]:
-        """Return which rows of the file the training and the test samples are."""
-        return {part: self._owned()[f"row_{part}"] for part in ("train", "test")}
-
-    def groups(self) -> dict[int, str]:
-        """Return the group of each row of a table, by its row; none where it says none."""
-        return self._named_rows(self.spec.group) if self.spec.is_table else {}
-
-    def reading(self) -> Reading | None:
-        """Learn what a model needs to read samples that come later; None where the file is no table."""
-        if not self.spec.is_table:
-            return None
-        from fedbench.data.custom.reading import Reading
-
-        parts, label = self.parts(), self._named_rows(self.spec.label)
-        rows, numbers = (np.concatenate([parts[f"{of}_train"], parts[f"{of}_test"]]) for of in ("row", "y"))
-        classes = {label[row]: int(number) for row, number in zip(rows, numbers, strict=True)}
-        return Reading.of_dataset(self.spec, parts["x_train"], classes)
-
-    def _named_rows(self, column: str | None) -> dict[int, str]:
-        """Return what a table has in a column, by row."""
-        table = self._table()
-        return {} if column is None else dict(zip(table.rows, table.named[column], strict=True))
 
     def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
         """Return a training and a test part of what is a training part alone."""
@@ -270,7 +264,6 @@ class OwnDataset(Dataset):
         for name in [name for name in parts if name.endswith("_train")]:
             rows = getattr(parts[name], "iloc", parts[name])
             result |= {name: rows[train], name.replace("train", "test"): rows[test]}
-        result.pop("held_test", None)
         return result
 
     def _test_part(
