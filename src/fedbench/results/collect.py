@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,8 +23,6 @@ from fedbench.study.cells import Cell
 Tables = Mapping[str, pd.DataFrame]
 """Tables of shipped runs by key, such as curves (:func:`fedbench.results.shipped.load_curves`)."""
 
-OF_RUN = ["seed", "status", "here"]
-"""Columns of curves that tell the run."""
 UNFINISHED = "interrupted"
 """What a log says of a job that ended neither well nor with an error."""
 LOGS = Path("logs", "train")
@@ -71,32 +69,28 @@ def runs_of(cell: Cell) -> Trained:
 
 def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
     """Say what was trained here for cells: commits, versions, hardware, data, seconds, key of every run."""
-    listed, commits, hardware, seconds = [], set(), set(), 0.0
-    versions: dict[str, set[str]] = {}
-    data: dict[str, set[str]] = {}
-    for cell in cells:
-        records = runs_of(cell).records
-        entries = []
-        for spec in cell.runs:
-            run = records.get(spec.seed)
-            made = run.provenance if run else {}
-            commits.add(made.get("commit", ""))
-            hardware.add(made.get("hardware", ""))
-            seconds += made.get("seconds", 0.0)
-            for name, version in made.get("versions", {}).items():
-                versions.setdefault(name, set()).add(str(version))
-            if (digest := made.get("data", "")).startswith(FORM):  # runs of earlier versions have others
-                data.setdefault(cell.dataset, set()).add(digest)
-            entries.append({"seed": spec.seed, "key": spec.key, "status": run.status if run else NOT_RUN})
-        listed.append({"cell": cell.name, "runs": entries})
+    trained = [(cell, runs_of(cell).records) for cell in cells]
+    made = [(cell.dataset, run.provenance) for cell, records in trained for run in records.values()]
+    data = [(dataset, of.get("data", "")) for dataset, of in made]
+    listed = []
+    for cell, records in trained:
+        status = {seed: run.status for seed, run in records.items()}
+        runs = [{"seed": of.seed, "key": of.key, "status": status.get(of.seed, NOT_RUN)} for of in cell.runs]
+        listed.append({"cell": cell.name, "runs": runs})
     return {
-        "commits": sorted(commits - {""}),
-        "versions": {name: sorted(found) for name, found in sorted(versions.items())},
-        "hardware": sorted(hardware - {""}),
-        "data": {name: sorted(found) for name, found in sorted(data.items())},
-        "training_seconds": round(seconds, 1),
+        "commits": sorted({of.get("commit", "") for _, of in made} - {""}),
+        "versions": _by_name(pair for _, of in made for pair in of.get("versions", {}).items()),
+        "hardware": sorted({of.get("hardware", "") for _, of in made} - {""}),
+        # runs of earlier versions have other digests
+        "data": _by_name((dataset, digest) for dataset, digest in data if digest.startswith(FORM)),
+        "training_seconds": round(sum(of.get("seconds", 0.0) for _, of in made), 1),
         "cells": listed,
     }
+
+
+def _by_name(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
+    known = sorted({(name, str(value)) for name, value in pairs})
+    return {name: [value for of, value in known if of == name] for name, _ in known}
 
 
 def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
@@ -105,26 +99,16 @@ def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
     A run without a curve, or whose curve lacks the metric or x, contributes no row; a damaged one is an error. ``here``
     tells which were trained here, and are not from ``shipped``.
     """
-    columns = [*OF_RUN, "x", "value"]
-    parts = [
-        curve.rename(columns={x: "x"}).assign(value=curve[metric])[columns]
-        for curve in _curves(cell, shipped)
-        if metric in curve and x in curve
-    ]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-
-
-def _curves(cell: Cell, shipped: Tables) -> Iterator[pd.DataFrame]:
-    """Yield the curve of each run of a cell, shipped where it was not trained here, with its seed and status."""
-    trained = runs_of(cell).records
+    trained, parts = runs_of(cell).records, list[pd.DataFrame]()
+    columns = ["seed", "status", "here", "x", "value"]
     for run in cell.runs:
         if run.seed in trained:
-            curve = curve_of(cell, run.key).assign(status=trained[run.seed].status)
-        elif run.key in shipped:
-            curve = _with_cycles(cell, shipped[run.key])
+            curve = curve_of(cell, run.key).assign(here=True, status=trained[run.seed].status)
         else:
-            continue
-        yield curve.assign(seed=run.seed, here=run.seed in trained)
+            curve = _with_cycles(cell, shipped.get(run.key, pd.DataFrame())).assign(here=False)
+        if metric in curve and x in curve:
+            parts.append(curve.assign(seed=run.seed, x=curve[x], value=curve[metric])[columns])
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def curve_of(cell: Cell, key: str) -> pd.DataFrame:

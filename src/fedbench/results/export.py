@@ -10,20 +10,20 @@ import pandas as pd
 
 from fedbench.data.summary import Counts
 from fedbench.errors import UserError
-from fedbench.outputs import csv_text, write_output
+from fedbench.outputs import REPRODUCED, csv_text, write_output
 from fedbench.results import collect, run_facts
 from fedbench.results.frame import DIVERGED, FINISHED, Row, frame_of
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.runs import runs_of_cells
 from fedbench.results.shipped import (
     COLUMNS,
+    FACTS,
     OF_COUNTS,
     OF_CURVES,
     Kind,
     curves_in,
     exported,
     path_of,
-    path_of_facts,
 )
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
@@ -91,19 +91,17 @@ def _with_others(new: pd.DataFrame, before: pd.DataFrame, run: list[str]) -> pd.
 
     A run that stands at another place too, as cells may share it, gets its new numbers there.
     """
-    before = before.reindex(columns=list(new.columns), fill_value="")
-    ours = new.drop_duplicates(["key", "metric"]).set_index(["key", "metric"])
-    shared = before.set_index(["key", "metric"]).index
-    for name in ours.columns.difference(run):
-        before[name] = [
-            ours[name].get(number, value) for number, value in zip(shared, before[name], strict=True)
-        ]
-    of_new = new.groupby(run)["key"].first().to_dict()
-    keys = before.set_index(run).index.map(of_new)
-    measured = before.set_index([*run, "metric"]).index.isin(new.set_index([*run, "metric"]).index)
-    broken = before.set_index(run).index.isin(new[new["metric"] == ""].set_index(run).index)
-    goes_on = (keys == before["key"]) & ~measured & ~broken & (before["metric"] != "")
-    return pd.concat([before[pd.isna(keys) | goes_on], new])
+
+    def state(rows: pd.DataFrame) -> pd.Series[str]:
+        """Tell a run from that of another configuration, and from itself where it had not diverged, or had."""
+        return rows["key"].where(rows["metric"] != "", rows["key"] + " diverged")
+
+    now = new.assign(now=state(new)).drop_duplicates(run)[[*run, "now"]]
+    before = before.reindex(columns=new.columns, fill_value="").merge(now, on=run, how="left")
+    before = before[before["now"].isna() | (before["now"] == state(before))]
+    numbers = new.drop(columns=run).drop_duplicates(["key", "metric"])
+    elsewhere = before[[*run, "key", "metric"]].merge(numbers, on=["key", "metric"])
+    return pd.concat([before[new.columns], elsewhere, new]).drop_duplicates([*run, "metric"], keep="last")
 
 
 def in_order(rows: pd.DataFrame, place: list[str]) -> pd.DataFrame:
@@ -164,7 +162,7 @@ def add_counts(study: str, counted: Mapping[tuple[str, str, str], Counts]) -> Pa
         (study, dataset, split, key, counts.n, counts.positive, counts.negative)
         for (dataset, key, split), counts in counted.items()
     ]
-    new, path = pd.DataFrame(rows, columns=[*OF_COUNTS]).astype(OF_COUNTS), path_of_facts()
+    new, path = pd.DataFrame(rows, columns=[*OF_COUNTS]).astype(OF_COUNTS), REPRODUCED / FACTS
     if path.exists():
         before = exported(path, OF_COUNTS, "str")
         new = pd.concat([before, new]).drop_duplicates(["key", "split"], keep="last")

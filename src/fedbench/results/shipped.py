@@ -32,22 +32,11 @@ Type = Literal["str", "int", "float", "Int64"]
 """Of a column, as pandas calls it."""
 FIRST = ("paper", "reduced")
 """Scales in the order in which they come near to the paper; others follow."""
-COLUMNS = (
-    "method",
-    "seed",
-    "key",
-    "metric",
-    "value",
-    "status",
-    "reason",
-    "pace",
-    "sign",
-    "commit",
-    "hardware",
-)
+COLUMNS: Mapping[str, Type] = {
+    "method": "str", "seed": "int", "key": "str", "metric": "str", "value": "float", "status": "str", "reason": "str",
+    "pace": "float", "sign": "str", "commit": "str", "hardware": "str",
+}  # fmt: skip
 """Of a file, after ``dataset`` and the settings of the study."""
-NUMBERS: Mapping[str, Type] = {"seed": "int", "value": "float", "pace": "float"}
-"""Those that hold numbers."""
 OF_CURVES = ("key", "status", "quantity")
 """Columns of curves that hold no numbers; ``quantity`` is of what clients are traced for."""
 OF_COUNTS: Mapping[str, Type] = {
@@ -57,6 +46,8 @@ OF_COUNTS: Mapping[str, Type] = {
 """Columns of counts; ``key`` is that of the data rule and seed (``DataSpec.partition_key``), so that counts of another
 rule never show."""
 
+FACTS = "facts.csv"
+"""The file of ``reproduced/`` with the counts."""
 Facts = Mapping[tuple[str, str], Counts]
 """Counts by key and split."""
 
@@ -64,11 +55,6 @@ Facts = Mapping[tuple[str, str], Counts]
 def path_of(scale: str, study: str, kind: Kind | Literal[""] = "") -> Path:
     """Return the file with the runs of a study at a scale, or with what is kept of their curves."""
     return REPRODUCED / scale / kind / f"{study}.csv"
-
-
-def path_of_facts() -> Path:
-    """Return the file with the shipped counts."""
-    return REPRODUCED / "facts.csv"
 
 
 class Shipped:
@@ -138,7 +124,7 @@ def joint_key(cells: Sequence[Cell], seed: int) -> str:
 @functools.lru_cache(maxsize=64)
 def _read(path: Path, _mark: files.Mark) -> tuple[dict[str, dict[str, Row]], dict[tuple[str, str], set[int]]]:
     """Return the rows of each run of a file by its key and metric, and the seeds that any run of a method has."""
-    rows = exported(path, {**dict.fromkeys(("dataset", *COLUMNS), "str"), **NUMBERS}, "str")
+    rows = exported(path, {"dataset": "str", **COLUMNS}, "str")
     rows = rows.assign(origin=SHIPPED, source=[f"{named(path)}:{at}" for at in range(2, len(rows) + 2)])
     runs: dict[str, dict[str, Row]] = {}
     for row in records(rows, Row):
@@ -183,10 +169,10 @@ def curves_in(path: Path) -> pd.DataFrame:
 
 def read_facts() -> Facts:
     """Return the shipped counts; :class:`UserError` where they are none that an export wrote."""
-    if not path_of_facts().exists():
+    if not (REPRODUCED / FACTS).exists():
         return {}
-    rows = exported(path_of_facts(), OF_COUNTS, "str")
-    columns = (rows[name].astype(object).where(rows[name].notna(), None) for name in [*OF_COUNTS][2:])
+    rows = exported(REPRODUCED / FACTS, OF_COUNTS, "str").astype(object)
+    columns = (rows[name].where(rows[name].notna(), None) for name in [*OF_COUNTS][2:])
     return {(key, split): Counts(*counts) for split, key, *counts in zip(*columns, strict=True)}
 
 

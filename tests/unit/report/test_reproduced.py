@@ -36,7 +36,7 @@ def test_every_row_has_a_run_a_status_and_a_commit(path: Path) -> None:
     rows = read(path)
     paper = load_paper(path.stem)
     place = ["dataset", *paper.settings, "method"]
-    assert list(rows.columns) == [*place, *COLUMNS[1:]]
+    assert list(rows.columns) == [*place, *[*COLUMNS][1:]]
     assert not rows.duplicated([*place, "seed", "metric"]).any()
     assert rows.groupby([*place, "seed"])["key"].nunique().max() <= rows["metric"].nunique()
     broken = rows["status"] == "diverged"
