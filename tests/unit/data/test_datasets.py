@@ -189,6 +189,8 @@ def test_facts_agree_with_each_other():
             assert len(set(dataset.classes)) == len(dataset.classes) > 1
         assert dataset.licence and dataset.source
         assert dataset.shape or name == "insurance"  # whose files have more features in some years
+        known = {field.name for field in dataclasses.fields(dataset)} | {"base", "class"}
+        assert {*datasets._catalog().get(name, ())} <= known
 
 
 def test_ilr_is_labelled_by_a_teacher_without_intercept() -> None:

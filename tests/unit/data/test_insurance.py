@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fedbench.data import datasets
-from fedbench.data.datasets.insurance import Insurance
+from fedbench.data.datasets._insurance import Insurance
 from fedbench.errors import UserError
 
 YEARS = range(2017, 2023)

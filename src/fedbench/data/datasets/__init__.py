@@ -1,16 +1,20 @@
-"""Datasets: a file defines ``dataset``, a :class:`fedbench.data.dataset.Dataset`, or a family of them, ``DATASETS``.
+"""Datasets: those of the library are listed in ``catalog.yaml``; MedMNIST's are known by name and size.
 
-A separate package adds one through an entry point of the group ``fedbench.data.datasets``; arrays in a file
-of your own become one through ``config/datasets/<name>.yaml``, without code (:mod:`fedbench.data.custom.yaml_dataset`).
+A file without an underscore defines ``dataset``, a :class:`fedbench.data.dataset.Dataset`. A separate package adds one
+through an entry point of the group ``fedbench.data.datasets``; arrays in a file of your own become one through
+``config/datasets/<name>.yaml``, without code (:mod:`fedbench.data.custom.yaml_dataset`).
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from fedbench import registry
 from fedbench.data.custom import yaml_dataset
@@ -18,18 +22,16 @@ from fedbench.data.dataset import Dataset
 from fedbench.data.datasets import _medmnist as medmnist
 from fedbench.errors import UserError, unknown
 from fedbench.project import Folder
+from fedbench.safe_yaml import read_yaml
 from fedbench.spec import digest, named
 
 _HERE = sys.modules[__name__]
-FAMILIES = {
-    "_corpora": ("chestxray14", "chestxray_ad", "chexpert", "chexpert_valid", "mimic_cxr", "padchest"),
-    "_generated": ("ilr", "shifted", "shifted32", "sinusoids"),
-    "_hospitals": ("ham10000", "heart", "lung"),
-    "_omniglot": ("omniglot", "omniglot_vinyals"),
-    "_photographs": ("catvsdog", "imagenet", "melanoma"),
-    "_torchvision": ("cifar10", "cifar100", "fashionmnist", "mnist", "stl10"),
-}
-"""Files of several datasets, and their names: a file is imported when one of them is asked for."""
+
+
+@functools.cache
+def _catalog() -> dict[str, dict[str, Any]]:
+    catalog: dict[str, dict[str, Any]] = read_yaml(Path(__file__).with_name("catalog.yaml"))
+    return catalog
 
 
 def names(folder: Path | Folder = yaml_dataset.FOLDER) -> list[str]:
@@ -37,8 +39,8 @@ def names(folder: Path | Folder = yaml_dataset.FOLDER) -> list[str]:
 
     The sets of MedMNIST are listed in their smallest size.
     """
-    families = itertools.chain(*FAMILIES.values(), medmnist.SETS)
-    return sorted({*registry.names(_HERE), *families, *(path.stem for path in folder.glob("*.yaml"))})
+    described = (path.stem for path in folder.glob("*.yaml"))
+    return sorted({*registry.names(_HERE), *_catalog(), *medmnist.SETS, *described})
 
 
 def content(name: str, folder: Path | Folder = yaml_dataset.FOLDER) -> str | None:
@@ -104,12 +106,21 @@ def get(name: str, folder: Path | Folder = yaml_dataset.FOLDER, _above: tuple[st
     raise unknown("dataset", name, names(folder))
 
 
+@functools.cache
+def _listed(name: str) -> Dataset:
+    """Make a dataset of the catalog; its file is imported when it is asked for."""
+    facts = _catalog()[name]
+    given = {"name": name, **_catalog().get(facts.get("base", ""), {}), **facts}
+    file, kind = given["class"].split(".")
+    kind = getattr(importlib.import_module(f"{__name__}.{file}"), kind)
+    made: Dataset = TypeAdapter(kind).validate_python(given)
+    return made
+
+
 def _coded(name: str) -> Dataset | None:
-    """Return a dataset that is code: of a family, of a file, or of another package."""
-    for family, members in FAMILIES.items():
-        if name in members:
-            known: tuple[Dataset, ...] = importlib.import_module(f"{__name__}.{family}").DATASETS
-            return known[[dataset.name for dataset in known].index(name)]
+    """Return a dataset that is code: of the catalog, of MedMNIST, of a file, or of another package."""
+    if name in _catalog():
+        return _listed(name)
     if (in_family := medmnist.named(name)) is not None:
         return in_family
     if name not in registry.names(_HERE):

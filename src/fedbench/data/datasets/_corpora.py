@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -216,73 +216,3 @@ class ChestXrayAD(XraySet):
     def remarks(self) -> tuple[str, ...]:
         """Say how radiologists were counted."""
         return (f"a finding counts if {self.vote} of the radiologists say so",)
-
-
-CHEXPERT = CheXpert(
-    name="chexpert",
-    about="CheXpert (Irvin et al., AAAI 2019): 224 316 chest X-rays of 65 240 patients of Stanford Hospital.",
-    title="CheXpert",
-    licence="Stanford University Dataset Research Use Agreement",
-    source="https://stanfordmlgroup.github.io/competitions/chexpert/",
-    account=(
-        "It needs a registration: ask for CheXpert-v1.0 or CheXpert-v1.0-small at"
-        " https://stanfordmlgroup.github.io/competitions/chexpert/ and unpack it: train.csv, valid.csv and the folders"
-        " train and valid."
-    ),
-)
-DATASETS = (
-    CHEXPERT,
-    replace(
-        CHEXPERT,
-        name="chexpert_valid",
-        about="CheXpert with its official validation part as the test part (codasca's Table 4).",
-        title="CheXpert (official validation part)",
-        raw="chexpert",
-        official=True,
-    ),
-    ChestXray14(
-        name="chestxray14",
-        about="ChestX-ray14, the paper's ChestXray8 (Wang et al., CVPR 2017): 112 120 X-rays of 30 805 patients, NIH.",
-        title="ChestX-ray14",
-        licence="NIH: free use with attribution (Wang et al., 2017)",
-        source="https://nihcc.app.box.com/v/ChestXray-NIHCC",
-        account=(
-            "It is a large folder: download Data_Entry_2017_v2020.csv and the archives images_001 to images_012 from"
-            " https://nihcc.app.box.com/v/ChestXray-NIHCC and unpack them."
-        ),
-    ),
-    PadChest(
-        name="padchest",
-        about="PadChest (Bustos et al., 2020): 160 868 X-rays of 67 625 patients of Hospital San Juan, 16 bits.",
-        title="PadChest",
-        licence="BIMCV: research use, with registration",
-        source="https://bimcv.cipf.es/bimcv-projects/padchest/",
-        account=(
-            "It needs a registration: download the pictures and PADCHEST_chest_x_ray_images_labels_160K_01.02.19.csv"
-            " from https://bimcv.cipf.es/bimcv-projects/padchest/."
-        ),
-    ),
-    MimicCxr(
-        name="mimic_cxr",
-        about="MIMIC-CXR-JPG (Johnson et al., 2019): 377 110 chest X-rays of 65 379 patients of BIDMC.",
-        title="MIMIC-CXR",
-        licence="PhysioNet Credentialed Health Data License",
-        source="https://physionet.org/content/mimic-cxr-jpg/",
-        account=(
-            "It needs a credentialed PhysioNet account: download https://physionet.org/content/mimic-cxr-jpg/ (the"
-            " folder files, mimic-cxr-2.0.0-chexpert.csv.gz and mimic-cxr-2.0.0-metadata.csv.gz)."
-        ),
-    ),
-    ChestXrayAD(
-        name="chestxray_ad",
-        about="VinDr-CXR, the paper's ChestXrayAD (Nguyen et al., 2020): 15 000 X-rays of two hospitals in Hanoi.",
-        title="ChestXrayAD",
-        licence="PhysioNet Credentialed Health Data License",
-        source="https://www.kaggle.com/c/vinbigdata-chest-xray-abnormalities-detection",
-        account=(
-            "It needs an account: download train.csv and the folder train of"
-            " https://www.kaggle.com/c/vinbigdata-chest-xray-abnormalities-detection, or VinDr-CXR from"
-            " https://physionet.org/content/vindr-cxr/ (image_labels_train.csv and the folder train)."
-        ),
-    ),
-)

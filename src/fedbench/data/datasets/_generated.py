@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +87,9 @@ class Sinusoids(Dataset):
         points: of each curve in the training part; the test part has a fifth of that.
     """
 
+    classes: tuple[str, ...] = tuple(
+        f"{amplitude} sin(x + {phase}/5 pi)" for amplitude in range(1, 9) for phase in range(1, PHASES + 1)
+    )
     amplitudes: int = 8
     points: int = 500
 
@@ -100,49 +103,3 @@ class Sinusoids(Dataset):
             parts.append((rng.uniform(-5, 5, (len(y), 1)).astype(np.float32), y))
         (x_train, y_train), (x_test, y_test) = parts
         return Arrays(x_train, y_train, x_test, y_test, y_train // PHASES)
-
-
-SHIFTED = Shifted(
-    name="shifted",
-    about="Shifted: four clients whose classes lie apart in directions of their own, for a saddle that is known."
-    " Generated.",
-    title="Shifted points",
-    classes=("negative", "positive"),
-    shape=(5,),
-    licence="generated",
-    source="normal points around a centre for each client and class",
-)
-DATASETS = (
-    Ilr(
-        name="ilr",
-        about="ILR: points for invariant logistic regression (fcsg), labelled by a linear teacher. Generated.",
-        title="ILR",
-        classes=("below", "above"),
-        shape=(10,),
-        licence="generated",
-        source="normal points, a normal teacher (fcsg, invariant logistic regression)",
-    ),
-    SHIFTED,
-    replace(
-        SHIFTED,
-        name="shifted32",
-        about="Shifted points of 32 groups: one problem with a known saddle, for any number of clients. Generated.",
-        title="Shifted points, 32 groups",
-        shape=(33,),
-        clients=32,
-    ),
-    Sinusoids(
-        name="sinusoids",
-        about="Sinusoids: points of sine curves, a class for each amplitude and phase (after Finn et al., ICML 2017)."
-        " Generated.",
-        title="Sinusoids",
-        classes=tuple(
-            f"{amplitude} sin(x + {phase}/5 pi)"
-            for amplitude in range(1, 9)
-            for phase in range(1, PHASES + 1)
-        ),
-        shape=(1,),
-        licence="generated",
-        source="uniform points; amplitudes and phases as in the program of fcsg",
-    ),
-)

@@ -173,39 +173,3 @@ class SkinLesions(HospitalSet):
         table = facts[[*FACTS]].join(pixels.filter(like="pixel"))
         groups, _ = pd.factorize(facts["lesion_id"])
         return self._split(table, (facts["dx"] == "mel").to_numpy(np.int64), site.to_numpy(np.int64), groups)
-
-
-DATASETS = (
-    Heart(
-        name="heart",
-        about="Heart Disease: four hospitals, 920 patients, 13 measurements each (Detrano et al., 1989; UCI).",
-        title="Heart Disease",
-        classes=("healthy", "diseased"),
-        shape=(25,),
-        licence="CC BY 4.0 (UCI)",
-        source="UCI Heart Disease (Janosi, Steinbrunn, Pfisterer and Detrano, 1988)",
-    ),
-    Lung(
-        name="lung",
-        about="Lung cancer: eighteen institutions, 228 patients (Loprinzi et al., 1994); offline, from a package.",
-        title="Lung cancer",
-        classes=("alive after half a year", "dead within half a year"),
-        shape=(len(FEATURES),),
-        licence="with lifelines (MIT)",
-        source="lifelines, lung.csv (Loprinzi et al., Journal of Clinical Oncology 12, 1994)",
-    ),
-    SkinLesions(
-        name="ham10000",
-        about="HAM10000: 10,015 pictures of 7,470 skin lesions in four collections, 1,113 of melanomas, as 8 x 8 grey "
-        "pixels with age, sex and body site.",
-        title="HAM10000",
-        classes=("other finding", "melanoma"),
-        shape=(83,),
-        account="It needs a Kaggle account: download HAM10000_metadata.csv and hmnist_8_8_L.csv from "
-        "https://www.kaggle.com/datasets/kmader/skin-cancer-mnist-ham10000.",
-        licence="CC BY-NC 4.0",
-        source="https://www.kaggle.com/datasets/kmader/skin-cancer-mnist-ham10000 (Tschandl, Rosendahl and Kittler, "
-        "Scientific Data 5, 2018)",
-        whole_groups=True,
-    ),
-)

@@ -7,7 +7,7 @@ import io
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from PIL import Image
@@ -143,29 +143,3 @@ class Vinyals(Omniglot):
         parts = np.where(np.isin(alphabets, HELD_ALPHABETS), HELD, TRAIN)
         parts[-LAST:] = TEST
         return parts
-
-
-_FACTS: dict[str, Any] = {
-    "classes": (),
-    "shape": (1, 28, 28),
-    "whole_groups": True,
-    "disjoint_classes": True,
-    "licence": "MIT",
-    "source": "https://github.com/brendenlake/omniglot",
-}
-DATASETS = (
-    Omniglot(
-        name="omniglot",
-        about="Omniglot: 32 460 drawings of 1 623 characters, with their rotations, for few-shot learning (Lake et al."
-        " 2015).",
-        title="Omniglot",
-        **_FACTS,
-    ),
-    Vinyals(
-        name="omniglot_vinyals",
-        about="Omniglot as fcsg's program has it: 1 028, 172, 423 characters (Vinyals et al., NIPS 2016), white ink.",
-        title="Omniglot (split of Vinyals et al.)",
-        raw="omniglot",
-        **_FACTS,
-    ),
-)

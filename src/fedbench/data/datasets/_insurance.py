@@ -168,18 +168,3 @@ def _encoded(train: pd.DataFrame, *parts: pd.DataFrame) -> list[np.ndarray]:
         of_kind = part[TYPE].to_numpy(str)[:, None] == kinds
         encoded.append(np.hstack([np.nan_to_num(numbers, nan=0.0), of_kind], dtype=np.float32))
     return encoded
-
-
-dataset = Insurance(
-    name="insurance",
-    title="Insurance",
-    classes=("not excluded", "excluded"),
-    shape=(),  # as many features as the edition of the files has numbers and provider types
-    licence="public domain (U.S. government works)",
-    source="https://data.cms.gov (Medicare Physician & Other Practitioners, by Provider), https://oig.hhs.gov (LEIE)",
-    account=(
-        "It has no lasting addresses: download the years 2017 to 2022 of 'Medicare Physician & Other Practitioners - by"
-        " Provider' from https://data.cms.gov (MUP_PHY_..._D17_Prov.csv and so on, of one edition) and the list of"
-        " exclusions UPDATED.csv from https://oig.hhs.gov/exclusions."
-    ),
-)
