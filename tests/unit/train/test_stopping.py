@@ -10,16 +10,13 @@ import pickle
 import shutil
 import signal
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fake_trials import change
-from toy import PAPER
+from toy import PAPER, rewrite
 
 import forks
 from fedbench.engine.execution import Progress
@@ -47,7 +44,7 @@ main()
 
 
 def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
-    change(tune=PAPER["tune"] | {"seeds": [100, 101]})
+    rewrite(tune=PAPER["tune"] | {"seeds": [100, 101]})
     config, said = configuration.load_config(), [list[str](), list[str]()]
     (path,) = tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], said[0].append)
     alone = path.read_text()
@@ -65,7 +62,7 @@ def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
 
 
 def test_a_mistake_in_a_process_of_its_own_is_a_line_here() -> None:
-    change(tune=PAPER["tune"] | {"validation": 0.001})  # less than one sample of a class
+    rewrite(tune=PAPER["tune"] | {"validation": 0.001})  # less than one sample of a class
     with pytest.raises(UserError, match=r"no positive sample.*raise data\.validation") as raised:
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], print, cores=2)
     assert multiprocessing.active_children() == [], raised
@@ -110,7 +107,7 @@ def begin() -> tuple[Tuning, list[int]]:
 
 def start() -> Tuning:
     """Start a tuning that takes hours, two runs at a time."""
-    change(tune=PAPER["tune"] | {"train": {"epochs": None, "iterations": 10_000_000, "evaluations": 1}})
+    rewrite(tune=PAPER["tune"] | {"train": {"epochs": None, "iterations": 10_000_000, "evaluations": 1}})
     programs, group = forks.group()
     tuning = Tuning(
         [programs / "python", "-c", PROGRAM, "tune", "Digits", "Plain", "--paper", "toy", "--cores", "2",
@@ -206,30 +203,14 @@ def test_trainings_end_with_the_process_that_began_them_and_save_their_work() ->
     assert len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 2
 
 
-CONFIG = {"checkpoint_seconds": 1e9}  # none but the one that a stop writes
-
-STOPPING = """
-import os, signal
-from fedbench.study.plan import Plan
-from fedbench.study import configuration
-from fedbench.store.runs import Store
-from fedbench.train.training import held_back, train_run
-
-def stop(progress):
-    if progress.round == 3:
-        os.kill(os.getpid(), signal.SIGTERM)
-
-config = configuration.load_config(overrides={"checkpoint_seconds": 1e9})
-train_run(Plan(config).cells("table1")[0].runs[0], config, Store(), stop)
-"""
-
-
 @pytest.fixture(autouse=True)
-def ctrl_c_is_heard() -> Iterator[None]:
-    """Undo what a shell does to programs in the background: they start with Ctrl-C ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def signals_interrupt() -> Iterator[None]:
+    """Undo what a shell does to programs in the background, which start with Ctrl-C ignored; keep this process."""
+    told = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.default_int_handler) for number in told]
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in zip(told, before, strict=True):
+        signal.signal(number, handler)
 
 
 def first_run() -> RunSpec:
@@ -238,80 +219,52 @@ def first_run() -> RunSpec:
     return run
 
 
-def goes_on_to_the_same_bytes(tmp_path: Path) -> list[tuple[int, int]]:
-    """Finish the stopped run, compare it with an undisturbed one, and return the rounds it made: (begun at, round)."""
-    made: list[tuple[int, int]] = []
-    config = configuration.load_config(overrides=CONFIG)
-    record = train_run(first_run(), config, Store(), lambda p: made.append((p.begun_at, p.round)))
-    undisturbed = train_run(first_run(), config, Store(tmp_path / "other"))
-    assert record.files == undisturbed.files and record.metrics == undisturbed.metrics
-    return made
-
-
-def test_a_terminated_program_ends_by_the_signal_with_its_work_saved(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", STOPPING], capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGTERM, done.stderr
-    assert "seed 0: stopped after round 3 of 4; the same command goes on from here" in done.stdout
-    assert Store().checkpoint(first_run().key).exists() and Store().load(first_run().key) is None
-    assert goes_on_to_the_same_bytes(tmp_path) == [(3, 4)]
-
-
-@pytest.mark.parametrize(("stopped", "left"), [(1, [2, 3, 4]), (4, [])])
-def test_ctrl_c_saves_and_in_the_last_round_the_run_is_finished(
-    stopped: int, left: list[int], tmp_path: Path
+@pytest.mark.parametrize(
+    ("told", "stopped", "left"),
+    [(signal.SIGINT, 1, [2, 3, 4]), (signal.SIGTERM, 3, [4]), (signal.SIGINT, 4, [])],
+)
+def test_a_signal_saves_a_run_which_goes_on_to_the_same_bytes_and_in_the_last_round_is_finished(
+    told: signal.Signals, stopped: int, left: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(progress: Progress) -> None:
+    def tell(progress: Progress) -> None:
         if progress.round == stopped:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), told)
 
+    made, store, run = list[tuple[int, int]](), Store(), first_run()
+    config = configuration.load_config(overrides={"checkpoint_seconds": 1e9})  # none but that of a stop
     with pytest.raises(KeyboardInterrupt):
-        train_run(first_run(), configuration.load_config(overrides=CONFIG), Store(), interrupt)
-    assert goes_on_to_the_same_bytes(tmp_path) == [(stopped, made) for made in left]
+        train_run(run, config, store, tell)
+    assert ("seed 0: stopped after round" in capsys.readouterr().out) == (stopped < 4)
+    assert store.checkpoint(run.key).exists() == (store.load(run.key) is None) == (stopped < 4)
+    record = train_run(run, config, store, lambda p: made.append((p.begun_at, p.round)))
+    assert made == [(stopped, round_) for round_ in left]
+    undisturbed = train_run(run, config, Store(tmp_path / "other"))
+    assert record.files == undisturbed.files and record.metrics == undisturbed.metrics
 
 
-def test_a_second_signal_is_not_held_back() -> None:
-    after = list[bool]()
-    with pytest.raises(KeyboardInterrupt), held_back() as came:
-        os.kill(os.getpid(), signal.SIGINT)
-        after.append(came())
-        os.kill(os.getpid(), signal.SIGINT)
-        after.append(came())
-    assert after == [True], "the second signal acts at once"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_a_second_sigterm_is_held_back_too() -> None:
+def test_a_second_ctrl_c_acts_at_once_and_a_second_sigterm_once_when_the_work_is_saved() -> None:
     """A scheduler tells all processes, and the one that began the others tells them again."""
-    acted = list[bool]()
-    before = signal.signal(signal.SIGTERM, lambda *_: acted.append(over))
-    over = False
-    try:
-        with held_back() as came:
+    answers, over = list[bool](), False
+    with pytest.raises(KeyboardInterrupt), held_back() as came:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            answers.append(came())
+    assert answers == [True] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGTERM, lambda *_: answers.append(over))
+    with held_back() as came:
+        for _ in range(2):
             os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert came()
-            over = True
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert acted == [True], "once, when the work is saved"
+        assert came()
+        over = True
+    assert answers == [True, True], "once, at the end"
 
 
 def test_ignored_signals_stay_ignored_and_other_threads_are_left_alone() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with held_back() as came:
+    def came() -> bool:
+        with held_back() as told:
             os.kill(os.getpid(), signal.SIGINT)
-            assert not came()
-    finally:
-        signal.signal(signal.SIGINT, before)
+            return told()
 
-    answers = []
-
-    def block() -> None:
-        with held_back() as came:
-            answers.append(came())
-
-    thread = threading.Thread(target=block)
-    thread.start()
-    thread.join()
-    assert answers == [False]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with ThreadPoolExecutor() as other:
+        assert not came() and not other.submit(came).result()

@@ -35,177 +35,153 @@ from fedbench.study.schema import Config
 from fedbench.train import training
 from fedbench.train.training import choose_device, load_arrays, train_cell, train_run
 
+pytestmark = pytest.mark.usefixtures("project")
+
 
 def config(**options: Any) -> Config:
     return configuration.load_config(overrides=options)
 
 
-def cell(method: str = "Plain", params: dict[str, Any] | None = None, p: int = 4) -> Cell:
-    result = next(
-        c for c in Plan(config(), "toy").cells("table1") if c.method == method and c.setting["p"] == p
+def cell() -> Cell:
+    return Plan(config(), "toy").cell("Digits", {"p": 4, "imratio": 0.2}, "Plain")
+
+
+def run_of(**changes: Any) -> RunSpec:
+    """The first run of the cell, with other values of some keys."""
+    return RunSpec.model_validate(merged(cell().runs[0].model_dump(exclude_none=True), changes))
+
+
+def never(self: Simulation) -> None:
+    raise AssertionError("a finished run was trained again")
+
+
+def test_a_run_is_trained_once_and_recorded_with_its_making(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, store = run_of(train={"evaluations": 8, "period": 1}), Store()
+    torch.set_num_threads(2)
+    record = train_run(spec, config(), store)
+    assert torch.get_num_threads() == 1, "processes share the cores"
+    assert record.status == "finished" and record.reason == "" and record.key == spec.key
+    assert record.spec == spec.model_dump(mode="json")
+    assert record.metrics["iteration"] == 8 and 0 <= (record.metrics["test_auc"] or -1) <= 1
+    of_times = {"seconds", "evaluation_seconds", "curve_seconds"}
+    assert {"commit", "versions", "hardware", "device", "data", *of_times} <= record.provenance.keys()
+    assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
+    curve, counts = pd.read_csv(store.curve(spec.key)), class_counts(spec, Path(config().data_dir))
+    assert len(curve) == 9 and record.facts == run_facts(record.metrics, curve, spec.train, counts)
+    assert record.facts["test_auc"].keys() == {"pace"} and counts["test"], "what tables read off a curve"
+    monkeypatch.setattr(Simulation, "run", never)
+    store.checkpoint(spec.key).parent.mkdir()  # a process was killed before it cleaned up
+    assert train_run(spec, config(), store) == record and store.unfinished() == []
+
+
+def test_on_a_full_disk_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Simulation, "run", never)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(WriteError, match=r"cannot write the folder .*\.unfinished"):
+        train_run(run_of(), config(), Store())
+
+
+@pytest.mark.parametrize("chunk", [2, None])
+def test_it_is_prepared_and_trained_as_the_call_says(
+    chunk: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, prepare = list[str | None](), training.prepare
+
+    def prepared(name: str, data_dir: str, mirror: str | None = None) -> None:
+        asked.append(mirror)
+        prepare(name, data_dir)
+
+    def simulation(spec: RunSpec, arrays: Any, device: Any, how: Execution, start: Any) -> None:
+        raise UserError(f"{how.chunk} {how.inputs}")
+
+    monkeypatch.setattr(training, "prepare", prepared)
+    monkeypatch.setattr(training, "simulation_of", simulation)
+    given = config(client_chunk=chunk, inputs="host", mirror="https://here.example")
+    with pytest.raises(UserError, match=f"^{AUTO if chunk is None else chunk} host$"):
+        train_run(run_of(), given, Store())
+    assert asked == ["https://here.example"]
+
+
+def test_data_that_go_while_it_trains_lose_no_run(tmp_path: Path, prepared_digits: Path) -> None:
+    shutil.copytree(prepared_digits, tmp_path / "data")
+    spec, store = run_of(), Store()
+    wanted = json.loads((tmp_path / "data/prepared/digits.json").read_text())["sha256"]
+
+    def tidy(progress: Progress) -> None:
+        shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+    record = train_run(spec, config(data_dir=str(tmp_path / "data")), store, tidy)
+    assert store.load(spec.key) == record and record.provenance["data"] == wanted
+
+
+def test_two_that_want_one_run_train_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second waits for the first, which removes the folder that both have claimed."""
+    spec, trained, run, waits = run_of(), list[str](), Simulation.run, threading.Event()
+
+    def slow(self: Simulation) -> Any:
+        trained.append(self.spec.key)
+        assert waits.wait(60)
+        return run(self)
+
+    monkeypatch.setattr(runs, "_tell_waiting", lambda *given: waits.set())
+    monkeypatch.setattr(Simulation, "run", slow)
+    with ThreadPoolExecutor(2) as pool:
+        records = [*pool.map(lambda _: train_run(spec, config(), Store()), range(2))]
+    assert records[0] == records[1] and trained == Store().keys() == [spec.key]
+
+
+@pytest.mark.parametrize("metric", [float("inf"), np.float64("nan")])
+def test_the_record_is_plain_json(metric: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Evaluator, "metrics", lambda *given, **named: {"test_auc": metric, "val_auc": 1})
+    train_run(run_of(), config(), Store())
+    text = (Store().path(run_of().key) / "run.json").read_text()
+    loaded = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert loaded["metrics"]["test_auc"] is None and loaded["metrics"]["val_auc"] == 1.0
+
+
+def test_the_result_of_a_cell_names_the_run_of_each_seed_and_lies_at_its_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen, seen = cell(), list[tuple[int, int]]()
+    first, second = train_cell(
+        chosen, config(), Store(), lambda seed, progress: seen.append((seed, progress.round))
     )
-    runs = [run.model_copy(update={"params": run.params | (params or {})}) for run in result.runs]
-    return result.model_copy(update={"runs": runs})
+    assert seen == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    path = Path("results/cells/demo/toy/Digits/p4_imratio0.2/Plain.json")
+    result = json.loads(path.read_text())
+    assert chosen.path == path and cell_files.state_of(path)[0] == result["key"] == chosen.key
+    assert result["setting"] == {"p": 4, "imratio": 0.2}
+    assert cell_files.keys(path) == {run.seed: run.key for run in chosen.runs}
+    assert first.metrics != second.metrics and "metrics" not in path.read_text()
+    before = path.read_bytes()
+    monkeypatch.setattr(Simulation, "run", never)
+    train_cell(chosen, config(), Store())
+    assert path.read_bytes() == before
 
 
-@pytest.fixture
-def no_training(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """After a call of what it returns, training is an error."""
-
-    def forbid() -> None:
-        def never(self: Any) -> None:
-            raise AssertionError("a finished run was trained again")
-
-        monkeypatch.setattr(Simulation, "run", never)
-
-    return forbid
+def test_a_diverged_seed_is_a_result_and_the_others_go_on() -> None:
+    runs = [run_of(params={"lr": 1e30}), cell().runs[1]]
+    first, second = train_cell(cell().model_copy(update={"runs": runs}), config(), Store())
+    assert (first.status, second.status) == ("diverged", "finished")
+    assert "non-finite" in first.reason and second.reason == ""
 
 
-@pytest.mark.usefixtures("project")
-class TestRun:
-    def test_is_trained_once_and_recorded_with_its_making(self, no_training: Any) -> None:
-        spec, store = cell().runs[0], Store()
-        torch.set_num_threads(2)
-        record = train_run(spec, config(), store)
-        assert torch.get_num_threads() == 1, "processes share the cores"
-        assert record.status == "finished" and record.reason == "" and record.key == spec.key
-        assert record.spec == spec.model_dump(mode="json")
-        assert record.metrics["iteration"] == 8 and 0 <= (record.metrics["test_auc"] or -1) <= 1
-        made = (
-            "commit",
-            "versions",
-            "hardware",
-            "device",
-            "seconds",
-            "evaluation_seconds",
-            "curve_seconds",
-            "data",
-        )
-        assert {*made} <= record.provenance.keys()
-        assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
-        assert len(store.curve(spec.key).read_text().splitlines()) == 1 + 3
-        no_training()
-        store.checkpoint(spec.key).parent.mkdir()  # a process was killed before it cleaned up
-        assert train_run(spec, config(), store) == record and store.unfinished() == []
-
-    def test_what_a_table_reads_off_its_curve_is_recorded_when_it_ends(self) -> None:
-        often = {"train": {"epochs": None, "iterations": 8, "evaluations": 8, "period": 1}}
-        spec = RunSpec.model_validate(merged(cell().runs[0].model_dump(exclude_none=True), often))
-        made = cell().model_copy(update={"runs": [spec]})
-        (run,) = train_cell(made, config(), Store())
-        curve = pd.read_csv(Store().curve(spec.key))
-        counts = class_counts(spec, Path(config().data_dir))
-        assert run.facts == run_facts(run.metrics, curve, spec.train, counts)
-        assert run.facts["test_auc"].keys() == {"pace"} and counts["test"]
-
-    def test_on_a_full_disk_nothing_is_begun(self, monkeypatch: pytest.MonkeyPatch, no_training: Any) -> None:
-        def full(*_: int) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        no_training()
-        monkeypatch.setattr(os, "posix_fallocate", full)
-        with pytest.raises(WriteError, match=r"cannot write the folder .*\.unfinished"):
-            train_run(cell().runs[0], config(), Store())
-
-    @pytest.mark.parametrize("chunk", [2, None])
-    def test_it_is_prepared_and_trained_as_the_call_says(
-        self, chunk: int | None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        asked, prepare = list[str | None](), training.prepare
-
-        def prepared(name: str, data_dir: str, mirror: str | None = None) -> None:
-            asked.append(mirror)
-            prepare(name, data_dir)
-
-        def simulation(spec: RunSpec, arrays: Any, device: Any, how: Execution, start: Any) -> None:
-            raise UserError(f"{how.chunk} {how.inputs}")
-
-        monkeypatch.setattr(training, "prepare", prepared)
-        monkeypatch.setattr(training, "simulation_of", simulation)
-        given = config(client_chunk=chunk, inputs="host", mirror="https://here.example")
-        with pytest.raises(UserError, match=f"^{AUTO if chunk is None else chunk} host$"):
-            train_run(cell().runs[0], given, Store())
-        assert asked == ["https://here.example"]
-
-    def test_data_that_go_while_it_trains_lose_no_run(self, tmp_path: Path, prepared_digits: Path) -> None:
-        shutil.copytree(prepared_digits, tmp_path / "data")
-        spec, store = cell().runs[0], Store()
-        wanted = json.loads((tmp_path / "data/prepared/digits.json").read_text())["sha256"]
-
-        def tidy(progress: Progress) -> None:
-            shutil.rmtree(tmp_path / "data", ignore_errors=True)
-
-        record = train_run(spec, config(data_dir=str(tmp_path / "data")), store, tidy)
-        assert store.load(spec.key) == record and record.provenance["data"] == wanted
-
-    def test_two_that_want_one_run_train_it_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The second waits for the first, which removes the folder that both have claimed."""
-        spec, trained, run, waits = cell().runs[0], list[str](), Simulation.run, threading.Event()
-
-        def slow(self: Simulation) -> Any:
-            trained.append(self.spec.key)
-            assert waits.wait(60)
-            return run(self)
-
-        monkeypatch.setattr(runs, "_tell_waiting", lambda *given: waits.set())
-        monkeypatch.setattr(Simulation, "run", slow)
-        with ThreadPoolExecutor(2) as pool:
-            records = [*pool.map(lambda _: train_run(spec, config(), Store()), range(2))]
-        assert records[0] == records[1] and trained == Store().keys() == [spec.key]
-
-    @pytest.mark.parametrize("metric", [float("nan"), float("inf"), np.float64("nan")])
-    def test_the_record_is_plain_json(self, metric: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Evaluator, "metrics", lambda *given, **named: {"test_auc": metric, "val_auc": 1})
-        spec = cell().runs[0]
-        train_run(spec, config(), Store())
-        text = (Store().path(spec.key) / "run.json").read_text()
-        loaded = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-        assert loaded["metrics"]["test_auc"] is None and loaded["metrics"]["val_auc"] == 1.0
+def test_seeds_trained_in_calls_of_their_own_count_together() -> None:
+    both = cell()
+    for run in both.runs:
+        train_cell(both.model_copy(update={"runs": [run]}), config(), Store())
+    assert [*cell_files.keys(both.path)] == [1]  # the last call's
+    known, missing, damaged = collect.runs_of(both)
+    assert {seed: run.key for seed, run in known.items()} == {run.seed: run.key for run in both.runs}
+    assert missing == damaged == "" and all(run.metrics for run in known.values())
 
 
-@pytest.mark.usefixtures("project")
-class TestCell:
-    def test_result_names_the_run_of_each_seed_and_lies_at_its_path(self, no_training: Any) -> None:
-        chosen = cell("Proximal")
-        seen: list[tuple[int, int]] = []
-        first, second = train_cell(
-            chosen, config(), Store(), lambda seed, progress: seen.append((seed, progress.round))
-        )
-        assert seen == [(0, 1), (0, 2), (1, 1), (1, 2)]
-        path = Path("results/cells/demo/toy/Digits/p4_imratio0.2/Proximal.json")
-        result = json.loads(path.read_text())
-        assert chosen.path == path and cell_files.state_of(path)[0] == result["key"] == chosen.key
-        assert result["setting"] == {"p": 4, "imratio": 0.2}
-        assert cell_files.keys(path) == {run.seed: run.key for run in chosen.runs}
-        assert first.metrics != second.metrics and "metrics" not in path.read_text()
-        before = path.read_bytes()
-        no_training()
-        train_cell(chosen, config(), Store())
-        assert path.read_bytes() == before
-
-    def test_a_diverged_seed_is_a_result_and_the_others_go_on(self) -> None:
-        chosen = cell()
-        bad = chosen.runs[0].model_copy(update={"params": {"lr": 1e30}})
-        first, second = train_cell(
-            chosen.model_copy(update={"runs": [bad, chosen.runs[1]]}), config(), Store()
-        )
-        assert (first.status, second.status) == ("diverged", "finished")
-        assert "non-finite" in first.reason and second.reason == ""
-
-    def test_seeds_trained_in_calls_of_their_own_count_together(self) -> None:
-        both = cell()
-        for run in both.runs:
-            train_cell(both.model_copy(update={"runs": [run]}), config(), Store())
-        assert [*cell_files.keys(both.path)] == [1]  # the last call's
-        known, missing, damaged = collect.runs_of(both)
-        assert {seed: run.key for seed, run in known.items()} == {run.seed: run.key for run in both.runs}
-        assert missing == damaged == "" and all(run.metrics for run in known.values())
-
-
-@pytest.mark.usefixtures("project")
 def test_arrays_follow_the_partition(prepared_digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Classes of the test part alone count too, as of tasks that are tested on classes which they have not seen."""
-    spec, load = cell().runs[0], training.load_partition
+    spec, load = run_of(), training.load_partition
     arrays = load_arrays(spec, prepared_digits)
     used = np.concatenate(arrays.clients)
     assert len(arrays.clients) == 3 and len(set(used.tolist())) == len(used)
@@ -234,16 +210,12 @@ def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_card_computes_in_full_precision_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    cudnn = torch.backends.cudnn
-    monkeypatch.setattr(cudnn, "deterministic", False)
-    monkeypatch.setattr(cudnn, "benchmark", True)
-    monkeypatch.setattr(cudnn, "allow_tf32", True)
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    for name, value in (("deterministic", False), ("benchmark", True), ("allow_tf32", True)):
+        monkeypatch.setattr(cudnn, name, value)
     monkeypatch.setattr(training.gpus, "take", lambda: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert training.own_device("auto").type == "cuda"
-    assert (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32) == (True, False, False)
-    assert not torch.backends.cuda.matmul.allow_tf32
-    training.own_device("auto", "tf32")
-    assert cudnn.allow_tf32 and torch.backends.cuda.matmul.allow_tf32 and cudnn.deterministic
-    training.own_device("auto")  # the next run of this process
-    assert not cudnn.allow_tf32 and not torch.backends.cuda.matmul.allow_tf32
+    for precision in ("float32", "tf32", "float32"):  # the runs of one process
+        assert training.own_device("auto", precision).type == "cuda"
+        assert cudnn.deterministic and not cudnn.benchmark
+        assert cudnn.allow_tf32 == matmul.allow_tf32 == (precision == "tf32")
