@@ -15,46 +15,33 @@ from fedbench.study.schema import Config
 
 pytestmark = pytest.mark.usefixtures("project")
 HOSTILE = [
-    "$(touch x)",
-    "../../x",
-    "a b",
-    "a;b",
-    "-x",
-    ".x",
-    "{x}",
-    "a\nb",
-    "a/b",
-    "`id`",
-    "é",
-    "",
-    "x" * 101,
-]
-DIGITS = PAPER["datasets"]["Digits"]
-VALUES = ["../x", "a/b", "$(id)", "a\nb"]
+    "$(touch x)", "../../x", "a b", "a;b", "-x", ".x", "{x}", "a\nb", "a/b", "`id`", "é", "", "x" * 101,
+]  # fmt: skip
+TABLE, DIGITS = PAPER["tables"]["table1"], PAPER["datasets"]["Digits"]
+
+
+def named(kind: str, name: str) -> dict[str, Any]:
+    """A part of the paper with an entry of a name."""
+    return {kind: {**PAPER[kind], name: next(iter(PAPER[kind].values()))}}
+
+
+def valued(value: str) -> dict[str, Any]:
+    """A table at a value of a setting."""
+    settings = PAPER["settings"] | {"p": PAPER["settings"]["p"] | {"values": {value: 4}}}
+    return {"tables": {"table1": TABLE | {"settings": {"p": [value]}}}, "settings": settings}
+
+
+def of_digits(**entry: Any) -> dict[str, Any]:
+    return {"datasets": PAPER["datasets"] | {"Digits": DIGITS | entry}}
+
+
 PLACES: list[tuple[dict[str, Any], str]] = [
-    *(
-        ({kind: {**PAPER[kind], name: next(iter(PAPER[kind].values()))}}, "is not a name")
-        for kind in ("tables", "figures", "methods", "datasets", "settings")
-        for name in (HOSTILE if kind == "tables" else ["../x"])
-    ),
-    *(
-        (
-            {
-                "tables": {"table1": PAPER["tables"]["table1"] | {"settings": {"p": [value]}}},
-                "settings": PAPER["settings"] | {"p": PAPER["settings"]["p"] | {"values": {value: 4}}},
-            },
-            "the value of a setting has",
-        )
-        for value in VALUES
-    ),
-    *(
-        ({"datasets": PAPER["datasets"] | {"Digits": DIGITS | changed}}, "is not a name")
-        for changed in (
-            {"data": {"dataset": "../config/papers/toy"}},
-            {"network": {"name": "../x"}},
-            {"data": {"dataset": "digits", "partition": {"rule": "../x"}}},
-        )
-    ),
+    *((named("tables", name), "is not a name") for name in HOSTILE),
+    *((named(kind, "../x"), "is not a name") for kind in ("figures", "methods", "datasets", "settings")),
+    *((valued(value), "the value of a setting has") for value in ("../x", "a/b", "$(id)", "a\nb")),
+    (of_digits(data={"dataset": "../config/papers/toy"}), "is not a name"),
+    (of_digits(network={"name": "../x"}), "is not a name"),
+    (of_digits(data={"dataset": "digits", "partition": {"rule": "../x"}}), "is not a name"),
 ]
 
 

@@ -12,66 +12,33 @@ from fedbench import spec as specs
 from fedbench.spec import NoiseSpec, RunSpec, StartSpec, TaskSpec, TrainSpec
 from fedbench.study.schema import Config
 
-CHANGES: dict[str, Any] = {
-    "data.dataset": "mnist",
-    "data.labels.rule": "original",
-    "data.labels.positive_half": "second",
-    "data.imbalance.rule": "minority",
-    "data.imbalance.imratio": 0.2,
-    "data.imbalance.rho": 3.0,
-    "data.imbalance.minority": [2],
-    "data.partition.rule": "mix",
-    "data.partition.alpha": 0.6,
-    "data.partition.delta": 2.0,
-    "data.partition.options": {"share": 0.5},
-    "data.partition.paired": True,
-    "data.clients": 5,
-    "data.content": "0123456789abcdef",
-    "data.validation": 0.2,
-    "network.name": "cnn",
-    "network.options.hidden": [5],
-    "network.weights": "xavier",
-    "method": "fedprox",
-    "params.lr": 0.2,
-    "train.iterations": 101,
-    "train.period": 8,
-    "train.batch_size": 16,
-    "train.participation.clients": 3,
-    "train.participation": {"rule": "full"},
-    "train.decay_at": [0.6],
-    "train.decay_factor": 0.2,
-    "train.weight_decay": 0.2,
-    "train.clip_norm": 2.0,
-    "train.clip_value": 2.0,
-    "train.augment": "crop_flip",
-    "train.normalize.mean": [0.2],
-    "train.normalize.std": [0.3],
-    "train.minority_classes": [1],
-    "train.evaluations": 10,
-    "train.participation.groups": 2,
-    "train.positives": 2,
-    "train.precision": "bf16",
-    "train.reference": "local",
-    "train.weights": "samples",
-    "train.prior": "client",
-    "train.select": "val_auc",
-    "train.keep_model": True,
-    "data.draw": 3,
-    "data.sources": ["mnist"],
-    "data.tests": "all",
-    "data.labels": {"rule": "named", "positive": [2]},
-    "data.labels.flip": 0.2,
-    "data.imbalance.share": 0.5,
-    "data.partition.by": "labels",
-    "data.partition.least": 4,
-    "data.partition.of": 8,
-    "data.partition.remainder": "random",
-    "data.validation_of": "all",
-    "task": {"name": "classification", "options": {}},
-    "start": {"weights": "here.pt", "sha256": "0" * 64},
-    "seed": 1,
-    "numerics": specs.NUMERICS + 1,
-}
+CHANGES: dict[str, dict[str, Any]] = {
+    "data": {
+        "dataset": "mnist", "clients": 5, "content": "0123456789abcdef", "validation": 0.2, "validation_of": "all",
+        "draw": 3, "sources": ["mnist"], "tests": "all",
+    },
+    "data.labels": {"rule": "original", "positive_half": "second", "flip": 0.2},
+    "data.imbalance": {"rule": "minority", "imratio": 0.2, "rho": 3.0, "minority": [2], "share": 0.5},
+    "data.partition": {
+        "rule": "mix", "alpha": 0.6, "delta": 2.0, "options": {"share": 0.5}, "paired": True, "by": "labels",
+        "least": 4, "of": 8, "remainder": "random",
+    },
+    "network": {"name": "cnn", "options.hidden": [5], "weights": "xavier"},
+    "params": {"lr": 0.2},
+    "train": {
+        "iterations": 101, "period": 8, "batch_size": 16, "decay_at": [0.6], "decay_factor": 0.2, "weight_decay": 0.2,
+        "clip_norm": 2.0, "clip_value": 2.0, "augment": "crop_flip", "minority_classes": [1], "evaluations": 10,
+        "positives": 2, "precision": "bf16", "reference": "local", "weights": "samples", "prior": "client",
+        "select": "val_auc", "keep_model": True, "participation": {"rule": "full"},
+    },
+    "train.participation": {"clients": 3, "groups": 2},
+    "train.normalize": {"mean": [0.2], "std": [0.3]},
+}  # fmt: skip
+"""Another value of each field than the tests begin with."""
+PLACES: dict[str, Any] = {
+    "method": "fedprox", "seed": 1, "numerics": specs.NUMERICS + 1,
+    **{f"{part}.{name}": value for part, values in CHANGES.items() for name, value in values.items()},
+}  # fmt: skip
 NO_DECAY = {"decay_at": []}
 ALTERNATIVES: dict[str, list[dict[str, Any]]] = {
     "train": [
@@ -110,9 +77,9 @@ def fields_of(model: type[BaseModel], prefix: str = "") -> set[str]:
     return collected
 
 
-@pytest.mark.parametrize("place", CHANGES)
+@pytest.mark.parametrize("place", PLACES)
 def test_every_field_changes_the_key(place: str) -> None:
-    first, other = RunSpec(**BASE), RunSpec(**changed(place, CHANGES[place]))
+    first, other = RunSpec(**BASE), RunSpec(**changed(place, PLACES[place]))
     assert first.key != other.key and len(first.key) == 16
     assert other.key == specs.digest(other.model_dump(mode="json")), "put together from its parts"
     moves_data = place.startswith("data.") or place == "seed"
@@ -121,30 +88,18 @@ def test_every_field_changes_the_key(place: str) -> None:
 
 
 def test_no_field_was_forgotten_above() -> None:
-    # instead of others, or above
-    either = {
-        "data.labels.positive",
-        "train.epochs",
-        "train.rounds",
-        "train.local_epochs",
-        "train.batches_per_epoch",
-        "train.cycles",
-        "train.stage_every",
-        "train.stage_factor",
-        "train.stages.first",
-        "train.stages.scale",
-        "train.stages.factor",
-        *(f"train.noise.{name}" for name in NoiseSpec.model_fields),
-        *(f"start.{name}" for name in StartSpec.model_fields),
-        *(f"task.{name}" for name in TaskSpec.model_fields),
-    }  # instead of others, or above
-    tried = {*CHANGES, "train.participation.rule"}
-    missing = {
-        place
-        for place in fields_of(RunSpec) - either
-        if not any(name == place or name.startswith(f"{place}.") for name in tried)
-    }
-    assert not missing
+    nested = {"train.noise": NoiseSpec, "start": StartSpec, "task": TaskSpec}
+    alternatives = {f"{part}.{name}" for part, kind in nested.items() for name in kind.model_fields}
+    for part, pieces in (
+        ("train", ALTERNATIVES["train"]),
+        ("train.stages", [{"first": 0, "scale": 0, "factor": 0}]),
+    ):
+        alternatives |= {f"{part}.{name}" for piece in pieces for name in piece}
+    alternatives |= {"data.labels.positive", *(f"train.{name}" for name in LENGTHS)}
+    tried = {*PLACES, "train.participation.rule"} | alternatives
+    assert {
+        place for place in fields_of(RunSpec) if not any(f"{name}.".startswith(f"{place}.") for name in tried)
+    } == set()
 
 
 @pytest.mark.parametrize("place", ALTERNATIVES)
@@ -203,14 +158,13 @@ def test_a_draw_of_its_own_gives_all_seeds_one_partition() -> None:
     assert spec.partition_key(0) != RunSpec(**changed("data.draw", 4)).data.partition_key(0)
 
 
+LENGTHS = ("epochs", "rounds", "local_epochs", "batches_per_epoch")
+
+
 def test_ways_to_say_how_long_differ() -> None:
-    keys = {
-        RunSpec(**(BASE | {"train": {"period": 4, "batch_size": 8, **how}})).key
-        for how in ({"iterations": 100}, {"epochs": 100}, {"rounds": 100})
-    }
-    keys.add(RunSpec(**(BASE | {"train": {"local_epochs": 4, "batch_size": 8, "rounds": 100}})).key)
-    keys.add(RunSpec(**(BASE | {"train": {"local_epochs": 4, "batches_per_epoch": 8, "rounds": 100}})).key)
-    assert len(keys) == 5
+    ways = [{name: 100, "period": 4, "batch_size": 8} for name in ("iterations", "epochs", "rounds")]
+    ways += [{"rounds": 100, "local_epochs": 4, name: 8} for name in ("batch_size", "batches_per_epoch")]
+    assert len({RunSpec(**BASE | {"train": way}).key for way in ways}) == 5
 
 
 def test_the_key_is_the_same_on_every_machine() -> None:

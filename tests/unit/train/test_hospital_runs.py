@@ -31,7 +31,6 @@ from fedbench.study.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("project")
 ROOT = Path(__file__).parents[3]
-EVEN = {"clients": 2, "partition": {"rule": "even"}}
 ROWS = [f"{n},{'ill' if n % 2 else 'well'},{'Basel' if n < 40 else 'Lyon'}" for n in range(60)]
 COUNTED: dict[str, Any] = {
     "title": "Patients", "kind": "facts", "datasets": ["Digits"], "splits": ["Training", "Test"],
@@ -60,36 +59,49 @@ def test_samples_of_each_site_are_counted_and_sites_without_an_auc_are_named() -
     assert "over 2 of 3 sites; none of the 5 test samples of Kreis are positive" in worst
     assert described.sites(planned, Path("elsewhere")) == []
 
-
-def test_a_table_of_facts_counts_samples_of_each_site() -> None:
-    dealt(ROWS, BY_SITE | AS_IT_IS)
-    plan = Plan(load_config(overrides={"data_dir": "data"}), "toy")
-    counted = facts.facts_table(plan, "table2").rows
+    of_data = Plan(load_config(overrides={"data_dir": "data"}), "toy")
+    counted = facts.facts_table(of_data, "table2").rows
     values = {(row.metric, row.split): row.value for row in counted.itertuples()}
     expected = {
-        ("n_samples", "Training"): 48, ("n_samples", "Test"): 12, ("n_samples@Basel", "Training"): 32,
+        ("n_samples", "Training"): 68, ("n_samples", "Test"): 17, ("n_samples@Basel", "Training"): 32,
         ("n_positive@Lyon", "Test"): 2,
     }  # fmt: skip
     assert values.items() >= expected.items()
-    facts.export(plan, "table2")
+    facts.export(of_data, "table2")
     shutil.rmtree("data")
-    assert facts.facts_table(plan, "table2").rows.equals(counted)
-
-
-def test_imputed_cells_are_counted_by_column() -> None:
-    rows = [f"{'' if n < 7 else n},{'ill' if n % 2 else 'well'},Basel" for n in range(60)]
-    lines = described.tasks(dealt(rows, EVEN), Path("data"))
-    assert any("dose (7)" in line and "median" in line for line in lines)
+    assert facts.facts_table(of_data, "table2").rows.equals(counted)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
-def test_of_a_rare_label_that_dirichlet_gives_to_a_few_clients_a_note_is_made(share: float) -> None:
-    ill = np.arange(400) < 400 * share
-    rows = [f"{n},{'ill' if sick else 'well'},Basel" for n, sick in enumerate(ill)]
+def test_imputed_cells_and_a_rare_label_that_dirichlet_gives_to_a_few_clients_are_noted(share: float) -> None:
+    doses, ill = ["" if n < 7 else str(n) for n in range(400)], np.arange(400) < 400 * share
+    rows = [f"{dose},{'ill' if sick else 'well'},Basel" for dose, sick in zip(doses, ill, strict=True)]
     rule = {"rule": "dirichlet", "delta": 100_000.0}
-    planned = dealt(rows, {"clients": 4, "partition": rule, **AS_IT_IS})
-    noted = [line for line in described.tasks(planned, Path("data")) if "`dirichlet`" in line]
-    assert ["2 of 4 clients have no positive sample" in line for line in noted] == [True] * (share < 0.5)
+    lines = described.tasks(dealt(rows, {"clients": 4, "partition": rule, **AS_IT_IS}), Path("data"))
+    assert any("dose (7)" in line and "median" in line for line in lines)
+    noted = ["2 of 4 clients have no positive sample" in line for line in lines if "`dirichlet`" in line]
+    assert noted == [True] * (share < 0.5)
+
+
+@pytest.mark.parametrize(
+    ("rule", "dataset", "labels", "expected"),
+    [
+        ("by_site", "clinic", "original", "client"),
+        ("groups", "clinic", "original", "client"),
+        ("theirs", "clinic", "original", "client"),  # of another package
+        ("even", "clinic", "original", "pooled"),  # dealt alike
+        ("silos", "digits", "original", "pooled"),  # ten classes
+        ("silos", "digits", "halves", "client"),
+    ],
+)
+def test_clients_that_may_differ_have_the_mean_of_their_shares(
+    rule: str, dataset: str, labels: str, expected: str
+) -> None:
+    Path("clinic.csv").write_text("\n".join(["dose,kind,hospital", *ROWS]))
+    data = AS_IT_IS | {"dataset": dataset, "labels": {"rule": labels}, "partition": {"rule": rule}}
+    for entry, prior in (({}, expected), ({"train": {"prior": "pooled"}}, "pooled")):
+        write_clinic("file: clinic.csv\nlabel: kind\nsite: hospital\n", {}, data, **entry)
+        assert {cell.runs[0].train.prior for cell in cells()} == {prior}
 
 
 EIGHTS = {"Basel": (50, 40), "Lyon": (40, 40), "Turin": (30, 30), "Kreiskrankenhaus": (0, 1000)}
@@ -137,12 +149,6 @@ def plan(**at: Any) -> Plan:
     return Plan(load_config(overrides={"paper": "clinics", "set": at, "seeds": [0]}))
 
 
-def prior(**at: Any) -> str:
-    """The prior of a run whose places are set, ``_`` for a dot."""
-    given = {place.replace("_", "."): value for place, value in at.items()}
-    return plan(**given).cells()[0].runs[0].train.prior
-
-
 @pytest.mark.usefixtures("clinics")
 def test_hospitals_that_differ_in_their_shares_are_not_reversed() -> None:
     """The same run with the share of all samples together ranks positives below negatives, and a table says so."""
@@ -154,23 +160,6 @@ def test_hospitals_that_differ_in_their_shares_are_not_reversed() -> None:
     assert pooled.metrics["test_auc"] < 0.3 and pooled.metrics["train_auc"] < 0.3
     text = tables.table_of(plan(**{"train.prior": "pooled"}), "table1").markdown()
     assert f"{pooled.metrics['test_auc']:.3f} (1/1 {REVERSED})" in text and "training data" in text
-
-
-@pytest.mark.usefixtures("clinics")
-@pytest.mark.parametrize("rule", ["by_site", "sites", "groups", "by_group", "silos", "dirichlet", "theirs"])
-def test_clients_that_may_differ_have_the_mean_of_their_shares(rule: str) -> None:
-    assert prior(data_partition_rule=rule) == "client"
-    assert prior(data_partition_rule=rule, train_prior="pooled") == "pooled", (
-        "where a YAML or a call names it"
-    )
-
-
-@pytest.mark.usefixtures("clinics")
-def test_clients_that_are_dealt_alike_or_several_classes_keep_theirs_and_their_keys() -> None:
-    assert prior(data_partition_rule="even", data_clients=4) == "pooled"
-    digits = {"data_dataset": "digits", "data_partition_rule": "silos", "data_clients": 4}
-    assert prior(**digits) == "pooled", "ten classes"
-    assert prior(**digits, data_labels_rule="halves") == "client"
 
 
 PAGE = (ROOT / "docs/howto/hospitals.md").read_text(encoding="utf-8")
@@ -199,9 +188,8 @@ def write_like_it(folder: Path) -> None:
     pd.DataFrame(pixels, columns=columns).assign(label=0).to_csv(folder / LESIONS[1], index=False)
 
 
-@pytest.fixture
-def read(project: Path) -> pd.DataFrame:
-    """Follow the page up to the table, on files like the real ones; returns the facts of each picture."""
+def test_the_page_trains_on_four_hospitals_and_keeps_lesions_together() -> None:
+    """Followed up to the table, on files like the real ones."""
     shutil.copytree(ROOT / "config", "config", dirs_exist_ok=True)
     raw = Path("data/raw/ham10000")
     raw.mkdir(parents=True)
@@ -209,15 +197,12 @@ def read(project: Path) -> pd.DataFrame:
     section = PAGE[PAGE.index("## A real example with groups") :].partition("\n## ")[0]
     ((path, text),) = re.findall(r"`(config/\S+\.yaml)`:\n\n```yaml\n(.*?)```", section, re.DOTALL)
     Path(path).write_text(text)
-    return pd.read_csv(raw / LESIONS[0])
-
-
-def test_the_page_trains_on_four_hospitals_and_keeps_lesions_together(read: pd.DataFrame) -> None:
     result = fedbench.run("skin/Lesions/p4/LocalSGDM", seeds=[0])
     assert result.metrics["test_auc"] > 0.7
+
+    read, data = pd.read_csv(raw / LESIONS[0]), load_prepared("ham10000", "data")
     with_both = read.groupby("dataset")["dx"].apply(lambda dx: (dx == "mel").sum() > 4)
     assert {f"test_auc@{name}" for name in with_both[with_both].index} <= {*result.metrics}
-    data = load_prepared("ham10000", "data")
     assert data.sites is not None and {*data.sites} == {*HOSPITALS}
     assert len(data.y_train) + len(data.y_test) == len(read)
     assert data.y_train.sum() + data.y_test.sum() == (read["dx"] == "mel").sum()
