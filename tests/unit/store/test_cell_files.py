@@ -43,12 +43,17 @@ def test_a_result_names_its_runs_and_what_is_none_has_neither_runs_nor_a_key(pat
         "{}",
         '{"runs": 1}',
         '{"runs": [1]}',
-        '{"runs": [{"seed": "x", "key": 1}]}',
+        '{"runs": [{"seed": "x"}]}',
     ):
         path.write_text(content)
         assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}, content
     path.unlink()
     assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}
+
+
+def test_results_of_a_run_that_is_set_aside_are_made_again(path: Path) -> None:
+    assert list(cell_files.drop(["0" * 16])) == [] and path.exists()
+    assert list(cell_files.drop([RUN.key])) == [path] and not path.exists()
 
 
 @pytest.mark.parametrize(
@@ -63,11 +68,6 @@ def test_a_run_of_the_same_key_with_other_numbers_is_another_result(path: Path, 
     assert path.read_bytes() == before, "the same numbers after another time"
     cell_files.write_cell(CELL, [replace(RECORD, **made)])
     assert path.read_bytes() != before
-
-
-def test_results_of_a_run_that_is_set_aside_are_made_again(path: Path) -> None:
-    assert list(cell_files.drop(["0" * 16])) == [] and path.exists()
-    assert list(cell_files.drop([RUN.key])) == [path] and not path.exists()
 
 
 def test_a_curve_is_what_was_written_or_an_error(path: Path) -> None:

@@ -60,12 +60,9 @@ def test_only_runs_that_other_code_made_are_forgotten_where_that_is_asked(
     [
         ("Plain", {"Plain"}),
         ("Digits/p2_imratio0.2/Plain", {"Plain"}),
-        ("Plain*", {"Plain", "Plain_too"}),
         ("*/p2_*/P*", {"Plain", "Plain_too", "Proximal"}),
-        ("Digits", {"Plain", "Plain_too", "Proximal"}),
         ("toy/*/Proximal", {"Proximal"}),
         ("Pla", set()),
-        ("p2", set()),
         ("igits/p2_imratio0.2/Plain", set()),
         ("lain*", set()),
     ],
@@ -77,14 +74,11 @@ def test_a_word_is_a_whole_part_of_a_name_and_unfinished_runs_go_too(
     for cell in cells:
         with store.claim(cell.runs[0].key):
             store.checkpoint(cell.runs[0].key).write_bytes(b"of the old code")
-    gone = set[str]()
-    if forgotten:
-        lines = call("forget", pattern).stdout.splitlines()
-        gone = {line.partition(",")[0] for line in lines}
-        assert all(line.endswith("1 of 2 runs forgotten") for line in lines)
-    else:
-        result = CliRunner().invoke(app, ["forget", pattern])
-        assert result.exit_code == 2 and f"no cell matches {pattern!r}" in result.stderr
+    result = CliRunner().invoke(app, ["forget", pattern])
+    gone = {line.partition(",")[0] for line in result.stdout.splitlines()}
+    assert result.exit_code == (0 if forgotten else 2), result.output
+    assert forgotten or f"no cell matches {pattern!r}" in result.stderr
+    assert all(line.endswith("1 of 2 runs forgotten") for line in result.stdout.splitlines())
     assert {name.split("/")[3] for name in gone} == forgotten
     left = {cell.name for cell in cells if store.checkpoint(cell.runs[0].key).exists()}
     assert left == {cell.name for cell in cells} - gone

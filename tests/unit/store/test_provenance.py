@@ -51,19 +51,20 @@ def test_a_commit_is_marked_where_code_or_configuration_differ(clone: Path) -> N
         git(clone, "clean", "-fdq", "src")
 
 
-def test_a_copy_installed_inside_another_repository_has_not_its_commit(clone: Path) -> None:
+def test_a_clone_of_another_user_has_its_commit_and_a_copy_installed_inside_has_not(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = commit_of(clone)
     (clone / ".venv/lib").mkdir(parents=True)
     assert commit_of(clone / ".venv/lib") == UNKNOWN
-
-
-def test_a_clone_of_another_user_has_its_commit(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = commit_of(clone)
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     assert "dubious ownership" in git(clone, "rev-parse", "HEAD")
     assert commit_of(clone) == known and len(known) == 12
 
 
-def test_a_copy_without_git_is_told_from_one_with_other_code(tmp_path: Path) -> None:
+def test_a_copy_without_git_is_told_from_one_with_other_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {"a.py": "1", "deep/b.py": "2"}
     write(tmp_path, files)
     known = sources(tmp_path)
@@ -76,16 +77,10 @@ def test_a_copy_without_git_is_told_from_one_with_other_code(tmp_path: Path) -> 
         write(tmp_path, files)
     (tmp_path / "a.py").unlink()
     assert sources(tmp_path) != known, "the same code under another name"
-
-
-def test_a_copy_without_git_takes_a_commit_that_has_its_sources(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(GIVEN, f"b5e679404f58:{sources()}")
-    assert commit_of(tmp_path) == "b5e679404f58"
-    for other in ("b5e679404f58:0123456789ab", "b5e679404f58", f":{sources()}"):
-        monkeypatch.setenv(GIVEN, other)
-        assert commit_of(tmp_path) == UNKNOWN, other
+    for given, commit in ((f"b5e679404f58:{sources()}", "b5e679404f58"), ("b5e679404f58:0123456789ab", UNKNOWN),
+                          ("b5e679404f58", UNKNOWN), (f":{sources()}", UNKNOWN)):  # fmt: skip
+        monkeypatch.setenv(GIVEN, given)
+        assert commit_of(tmp_path) == commit, "one that has its sources"
 
 
 NEEDED = (

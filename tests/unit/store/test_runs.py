@@ -6,10 +6,10 @@ import errno
 import shutil
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ RECORD = Record(KEY, SPEC, "finished", "", {"test_auc": 1 / 3, "test_ap": None},
 
 
 def finish(store: Store, clients: Any = CLIENTS) -> Record:
+    """Put the run into a store."""
     with store.claim(KEY):
         return store.finish(RECORD, CURVE, clients)
 
@@ -53,6 +54,9 @@ def test_a_finished_run_reads_back_exactly(tmp_path: Path) -> None:
     assert vars(written) | {"files": {}} == vars(RECORD)
     text = store.curve(KEY).read_text()
     assert text == "round,test_auc,test_auc_h\n0,0.30000000000000004,\n1,0.3333333333333333,1e-09\n"
+    store.checkpoint(KEY).parent.mkdir()
+    store.checkpoint(KEY).touch()  # a process was killed before it cleaned up
+    store.tidy(KEY)
     assert store.keys() == contents(store.root) == [KEY], "nothing else is left"
     finish(Store(tmp_path / "other"), clients=[])
     assert not (tmp_path / "other" / KEY / "clients.csv").exists()
@@ -156,79 +160,37 @@ def test_whoever_waited_behind_a_removed_folder_claims_it_anew(tmp_path: Path) -
     assert inside == [True]
 
 
-BEGINNING = """
+HOLDER = """
 import sys, time
 from pathlib import Path
-from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
-name, root, key = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-store = Store(root / "runs")
-"""
-WORKER = """
-(root / f"ready{name}").touch()
-while not (root / "go").exists():
-    time.sleep(0.005)
-with store.claim(key), (root / "log").open("a", buffering=1) as log:
-    print(name, "in", file=log)
-    if store.load(key) is None:
-        time.sleep(0.2)
-        store.finish(Record(key, {"seed": 0}, "finished", "", {}, {"by": name}, {}), [{"round": 0}])
-        print(name, "trained", file=log)
-"""
-HOLDER = """
-with store.claim(key) as folder:
-    (folder / "checkpoint.pt").write_text("work so far")
-    (root / "claimed").touch()
+store = Store(Path(sys.argv[1]))
+with store.claim(sys.argv[2]):
+    store.checkpoint(sys.argv[2]).write_text("work so far")
+    print("claimed", flush=True)
     time.sleep(600)
 """
 
 
-def start(name: str, root: Path, code: str = WORKER) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", BEGINNING + textwrap.dedent(code), name, root, KEY]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for(*paths: Path) -> None:
-    for _ in range(3000):
-        if all(path.exists() for path in paths):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{paths} did not come")
-
-
-def test_processes_that_want_the_same_run_train_it_once(tmp_path: Path) -> None:
-    workers = [start(name, tmp_path) for name in "abc"]
-    wait_for(*(tmp_path / f"ready{name}" for name in "abc"))
-    (tmp_path / "go").touch()
-    said = [worker.communicate()[1] for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0, 0], said
-    lines = (tmp_path / "log").read_text().splitlines()
-    winner = lines[0][0]
-    assert lines[1] == f"{winner} trained", "nobody came in while it trained"
-    assert sorted(lines) == sorted([*(f"{name} in" for name in "abc"), lines[1]])
-    result = Store(tmp_path / "runs").load(KEY)
-    assert result is not None and result.provenance == {"by": winner}
-    assert contents(tmp_path / "runs") == [KEY]
-
-
-def test_who_waits_is_told_for_whom_and_a_killed_process_gives_its_claim_up(tmp_path: Path) -> None:
-    holder = start("first", tmp_path, HOLDER)
-    try:
-        wait_for(tmp_path / "claimed")
-        store = Store(tmp_path / "runs")
-        assert store.in_training(KEY)
-        (tmp_path / "go").touch()
-        waiting = start("second", tmp_path)
-        assert waiting.stderr is not None
-        said = waiting.stderr.readline()
-        assert said.startswith(f"run {KEY} is being trained by process {holder.pid} on ")
-        store.tidy(KEY)  # of a run that came from elsewhere: nobody waits for its training
-    finally:
-        holder.kill()
-        holder.communicate()
-    assert waiting.communicate()[1] == "" and waiting.returncode == 0
-    assert store.keys() == [KEY] and not store.in_training(KEY)
+def test_who_waits_is_told_for_whom_and_a_killed_process_gives_its_claim_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path)
+    command = [sys.executable, "-c", HOLDER, tmp_path, KEY]
+    with ThreadPoolExecutor() as pool, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None and holder.stdout.readline() == "claimed\n"
+            waiting = pool.submit(finish, store)
+            while not caplog.messages:
+                time.sleep(0.01)
+            assert caplog.messages[0].startswith(f"run {KEY} is being trained by process {holder.pid} on ")
+            assert store.in_training(KEY) and not waiting.done()
+            store.tidy(KEY)  # of a run that came from elsewhere: nobody waits for its training
+        finally:
+            holder.kill()
+    assert waiting.result() == store.load(KEY) and not store.in_training(KEY)
+    assert contents(store.root) == [KEY]
 
 
 def test_an_attempt_that_saved_nothing_leaves_nothing(tmp_path: Path) -> None:
@@ -241,12 +203,3 @@ def test_an_attempt_that_saved_nothing_leaves_nothing(tmp_path: Path) -> None:
         store.checkpoint(KEY).touch()
         raise ZeroDivisionError
     assert store.unfinished() == [KEY] and not store.in_training(KEY)
-
-
-def test_what_a_killed_process_left_of_a_finished_run_is_tidied_up(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    finish(store)
-    store.checkpoint(KEY).parent.mkdir()
-    store.checkpoint(KEY).touch()
-    store.tidy(KEY)
-    assert contents(tmp_path) == [KEY]
