@@ -110,16 +110,13 @@ class TestConfig:
             (claim(trend=TREND | {"gap": ["Plain", "Proximal"]}), "give either method or gap"),
             (claim(trend=TREND, holds="all"), "holds goes with better, no_worse and equal"),
             (claim(trend=TREND | {"along": "imratio"}), "table1 has one imratio only"),
-            (
-                claim(**{"in": ["f"]}) | {"tables": lambda t: t.update(f=DATA)},
-                "f shows datasets, not results",
-            ),
+            (claim(**{"in": ["f"]}) | {"tables": lambda t: t.update(f=DATA)}, "f shows datasets, not results"),
             (claim(ratio=WINDOW), "largest needs within, of and metric"),
             (claim(ratio=WINDOW | {"of": 5}), "claims: 1 .Good.: unknown value of p '5'"),
             (claim(better=PLAIN, equal=PLAIN | {"margin": 0.1}), "exactly one of better, no_worse, equal"),
             (claim(exists=EXISTS), "unknown method 'Other'"),
         ],
-    )
+    )  # fmt: skip
     def test_a_papers_mistakes_are_named_with_its_file(self, change: dict[str, Any], says: str) -> None:
         rewrite(**change)
         with pytest.raises(UserError, match=says) as caught:

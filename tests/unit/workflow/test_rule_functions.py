@@ -6,14 +6,13 @@ import atexit
 import json
 import os
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from toy import write_yaml
 
 from fedbench import sealed_json
 from fedbench.commands.options import configured
@@ -26,12 +25,6 @@ from fedbench.workflow.rule_functions import ALL_CORES, RuleFunctions, options_o
 from fedbench.workflow.training import Training
 
 pytestmark = pytest.mark.usefixtures("project")
-TARGET = ("toy", "table1")
-DRY = """
-from fedbench.workflow.requests import Requests
-dry = Requests(passing=True)
-print(open(dry.ask(("toy", "table1"), {"config": 2})).read(), open(dry.ask(("new",), {}, anew=True)).read())
-"""
 
 
 class Group(list[Any]):
@@ -87,19 +80,6 @@ def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
     assert call.mirror == "--mirror 'raw files'" and call_of().options == "" == call_of().mirror
 
 
-def test_a_cell_is_asked_for_unless_its_file_has_the_keys_of_its_runs() -> None:
-    call = call_of()
-    missing, other, emptied, current, *_ = cells()
-    other.path.parent.mkdir(parents=True)
-    sealed_json.write(other.path, {"key": "0" * 16, "runs": []})
-    emptied.path.write_text("")
-    current.path.parent.mkdir(parents=True)
-    sealed_json.write(current.path, {"key": current.key, "runs": []})
-    asked = [call.cell_request(Job(cell).wildcards) for cell in (missing, other, emptied, current)]
-    assert asked == [["results/requests/training/request.json"]] * 3 + [[]]
-    assert call.cell_data(Job(current).wildcards) == call.inputs.of_cell(current)
-
-
 def test_a_call_ends_with_the_cells_that_other_code_made(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,22 +123,18 @@ def test_the_command_of_a_request_has_the_configuration_of_its_call() -> None:
     request(**given)
     config = configured(None, None, None, requests.path_of("toy", "table1"))
     assert {key: getattr(config, key) for key in given} == given
+    with pytest.raises(UserError, match=r"none\.json is no request"):
+        requests.config_of(Path("none.json"))
 
 
-def test_a_change_of_what_is_shown_is_a_new_request_and_the_same_content_is_not() -> None:
-    tuned = Path("config/tuned/toy/Digits.yaml")
-    tuned.parent.mkdir(parents=True)
-    tuned.write_text("chosen: {}\n")
-    before = request()
-    tuned.write_text("chosen: {}\n")
-    os.utime(tuned, (1, 1))
-    assert request() == before
-    tuned.write_text("chosen: {}  \n")
-    os.utime(tuned, (1, 1))  # a copy that keeps an older date
-    changed = request()
-    assert changed["asked"] > before["asked"]
-    tuned.unlink()
-    assert request()["asked"] > changed["asked"]
+def test_a_change_of_what_is_shown_is_a_new_request_and_another_date_is_not() -> None:
+    tuned, asked = Path("config/tuned/toy/Digits.yaml"), list[str]()
+    write_yaml(tuned, {"chosen": {}})
+    for content in (tuned.read_text(), tuned.read_text(), "chosen: {}  \n"):
+        tuned.write_text(content)
+        os.utime(tuned, (1, 1))  # a copy that keeps an older date
+        asked.append(request()["asked"])
+    assert asked[0] == asked[1] < asked[2]
 
 
 @pytest.mark.parametrize("outdated", [True, False])
@@ -198,34 +174,10 @@ def test_a_line_tells_how_the_training_stands_when_that_has_changed(
     assert capsys.readouterr().err == "", "nothing is said where nothing is trained"
 
 
-@pytest.mark.parametrize("damage", [None, "", "{", "[]", '{"asked": "now", "config": 2}'])
-def test_what_is_no_request_for_the_same_is_written_again(damage: str | None) -> None:
-    path = Path(Requests().ask(TARGET, {"config": 1}))
-    assert path == requests.path_of(*TARGET)
-    os.utime(path, (1, 1))
-    Requests().ask(TARGET, {"config": 1})
-    assert path.stat().st_mtime == 1
-    path.unlink() if damage is None else path.write_text(damage)
-    Requests().ask(TARGET, {"config": 1})
-    assert path.stat().st_mtime > 1 and json.loads(path.read_text())["config"] == 1
-
-
 def test_one_that_is_anew_is_written_once_in_each_call_and_none_by_a_job() -> None:
     texts = list[str]()
     for call in (Requests(), Requests()):
         for _ in range(2):
             texts.append(Path(call.ask(("training",), {}, anew=True)).read_text())
     assert texts[0] == texts[1] != texts[2] == texts[3]
-    assert not Path(Requests(frozen=True).ask(TARGET, {"config": 1})).exists()
-    with pytest.raises(UserError, match=r"none\.json is no request"):
-        requests.config_of(Path("none.json"))
-
-
-def test_a_dry_run_leaves_what_was_there_with_its_times() -> None:
-    path = Path(Requests().ask(TARGET, {"config": 1}))
-    before = path.read_bytes()
-    os.utime(path, (1, 1))
-    said = subprocess.run([sys.executable, "-c", DRY], capture_output=True, text=True, check=True).stdout
-    assert '"config": 2' in said
-    assert path.read_bytes() == before and path.stat().st_mtime == 1
-    assert [*requests.FOLDER.rglob("*.json")] == [path]
+    assert not Path(Requests(frozen=True).ask(("toy", "table1"), {"config": 1})).exists()

@@ -46,14 +46,9 @@ def test_a_cell_is_looked_up_by_its_path_and_a_wrong_one_named() -> None:
     for cell in asked.cells("toy"):
         scale, paper, dataset, setting, file = cell.path.parts[2:]
         assert asked.cell(scale, paper, dataset, setting, file.removesuffix(".json")) is cell
-    for scale, setting, says in (
-        (
-            "demo",
-            "p5_imratio0.2",
-            r"p5_imratio0\.2/Plain\.json is not a cell of toy at scale demo; nearest: ",
-        ),
-        ("paper", "p2_imratio0.2", "--config scale=paper has it"),
-    ):
+    slip = r"p5_imratio0\.2/Plain\.json is not a cell of toy at scale demo; nearest: "
+    other = "--config scale=paper has it"
+    for scale, setting, says in (("demo", "p5_imratio0.2", slip), ("paper", "p2_imratio0.2", other)):
         with pytest.raises(UserError, match=says):
             asked.cell(scale, "toy", "Digits", setting, "Plain")
 
