@@ -55,15 +55,6 @@ def test_options_reach_the_cells_and_a_cells_name_names_its_paper_but_a_pattern_
         assert f"[1/1] {cell} " in said
 
 
-def test_a_diverged_run_ends_with_status_3_after_all_others() -> None:
-    write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Plain": {"lr": 1e30}}})
-    result = call("run", "p2", "--set", "seeds=0", status=3)
-    assert "seed 0: diverged parameters became non-finite" in result.stdout
-    assert f"{CELL} seed 0" in result.stderr
-    assert "[3/3] toy/Digits/p2_imratio0.2/Plain_too" in result.stdout
-    assert result.stdout.count("finished") == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

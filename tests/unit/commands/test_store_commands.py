@@ -154,9 +154,6 @@ def test_runs_go_to_another_project_and_into_its_cells(
     assert f"{source}: 0 new runs, 2 here already, 1 refused" in result.stdout
     assert f"{keys[2]}: refused, curve.csv is not what was written" in result.stdout
     assert result.stderr.startswith("error: 1 things were refused")
-
-
-def test_what_cannot_be_exported_or_imported_is_said(keys: list[str]) -> None:
     for command in (["export", "x.tar.gz", "nothing"], ["verify", "nothing"]):
         assert "no run matches 'nothing'" in call(*command, status=2).stderr
     assert "gone.tar.gz does not exist" in call("import", "gone.tar.gz", status=2).stderr

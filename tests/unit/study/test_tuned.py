@@ -55,18 +55,12 @@ def test_a_call_says_whose_constants_count(constants: Constants | None, lr: floa
     said = " ".join(described.chosen(plan, plan.cells()))
     assert ("as published: Digits: Plain." in said) == (constants == "paper")
     assert "tuned on validation data, trials of 2 iterations, 4 times shorter: Digits: P" in said
-
-
-@pytest.mark.usefixtures("toy")
-def test_trials_of_nearly_the_length_need_no_warning_and_a_choice_on_the_boundary_is_named() -> None:
-    scores = {"Plain": GRID, "Proximal": GRID}  # Plain's step lies inside
-    trials = TRIALS | {"scores": scores, "protocol": {"train": {"iterations": 3}}}
+    trials = TRIALS | {"scores": {"Plain": GRID, "Proximal": GRID}, "protocol": {"train": {"iterations": 3}}}
     write_yaml(Path("config/tuned/toy/Digits.yaml"), trials)
-    plan = small()
-    said = described.chosen(plan, plan.cells())
-    assert "Tuned values at the boundary of the search grid: Digits: Proximal mu." in said
-    cell = plan.cells()[0]
-    assert plan.tuned(cell).trials(cell.runs[0]) == "trials of 3 iterations"
+    cells = small().cells()
+    assert small().tuned(cells[1]).trials(cells[1].runs[0]) == "trials of 3 iterations", "nearly as long"
+    said = " ".join(described.chosen(small(), cells))
+    assert "boundary of the search grid: Digits: Proximal mu." in said, "Plain's step lies inside"
 
 
 GRID = [{"lr": lr, "mu": mu, "score": "logit"} for lr, mu in ((0.1, 0.0), (0.7, 0.3), (2.0, 0.2))]
@@ -99,11 +93,9 @@ def test_a_choice_is_on_an_edge_where_something_lies_beyond(
     chosen: dict[str, Any], tried: list[dict[str, Any]], expected: list[str], why: str
 ) -> None:
     assert edges(chosen, tried) == expected, why
-
-
-def test_the_word_that_brackets_may_be_published() -> None:
-    tuned = Tuned(Path(), {"lr": 1.0}, {"score": "logit"}, SIGMOIDS + LOGITS)
-    assert tuned.edges == ["lr"]
+    words = {name: value for name, value in chosen.items() if isinstance(value, str)}
+    tuned = Tuned(Path(), {name: chosen[name] for name in chosen if name not in words}, words, tried)
+    assert tuned.edges == expected, "the word that brackets may be published"
 
 
 @pytest.mark.usefixtures("toy")
@@ -113,20 +105,14 @@ def test_a_scale_or_each_value_of_a_setting_can_have_choices_of_its_own() -> Non
     write_yaml(Path("config/scales/other.yaml"), SCALE)
     write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine"})
     at = "Digits", {"p": 4, "imratio": 0.2}
-    for key, (scale, lr) in (
-        (key, pair) for key in ("toy", "mine") for pair in (("small", 0.02), ("other", 0.7))
-    ):
-        paper = load_paper(key)
-        assert resolve(paper, load_scale(scale), *at, "Plain").params["lr"] == lr
-        assert resolve(paper, load_scale(scale), *at, "Proximal").params["mu"] == 0.3
+    for paper in map(load_paper, ("toy", "mine")):
+        for scale, lr in (("small", 0.02), ("other", 0.7)):
+            assert resolve(paper, load_scale(scale), *at, "Plain").params["lr"] == lr
+            assert resolve(paper, load_scale(scale), *at, "Proximal").params["mu"] == 0.3
     tuned = tuned_for(load_paper("toy"), *at, "Plain", load_scale("small"))
     assert tuned.path == Path("config/tuned/toy/small/Digits.yaml")
     rewrite(tune=lambda tune: tune.update(each={"p": [2, 4]}))
     assert tuned_path(load_paper("toy"), *at) == Path("config/tuned/toy/Digits_p4.yaml")
-
-
-@pytest.mark.usefixtures("toy")
-def test_a_published_constant_needs_its_value() -> None:
     publish("lr", "momentun")
     with pytest.raises(UserError, match="published: 'momentun' is none of params"):
         load_paper("toy")
