@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pandas as pd
 from fedbench.outputs import TABLES, csv_text, json_text, write_forms
 from fedbench.report import described
 from fedbench.report.document import stamp
-from fedbench.report.text import escaped
+from fedbench.report.text import cells_of, document
 from fedbench.results.claims.findings import AtScale, Finding, find
 from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON, Effect
 from fedbench.results.names import ABSENT, GREEK, SHIPPED, axis_text, signed
@@ -66,11 +66,6 @@ class ClaimTable:
         return [*remarks(self.findings), f"{self.stamp}."]
 
     @property
-    def notes(self) -> list[str]:
-        """All that stands below the table."""
-        return [*self.legend, *self.remarks]
-
-    @property
     def stamp(self) -> str:
         """What ties the verdicts to code and configuration."""
         used = [one for finding in self.findings for one in finding.scales]
@@ -78,18 +73,14 @@ class ClaimTable:
         return stamp(commits, sorted({key for one in used for key in one.keys}))
 
     def texts(self, finding: Finding, grey: str = "", bold: str = "") -> list[str]:
-        """Return the row of a claim: sentence, print, each scale, what decides, seeds.
+        """Return the row of a claim: sentence and where it stands, print, each scale, what decides, seeds.
 
         Scales stand between ``bold`` where they decide, between ``grey`` where data stand in.
         """
-        scales = [_cell(at, grey, bold) for at in finding.scales]
-        return [
-            said(finding),
-            str(finding.printed),
-            *scales,
-            effect_text(finding, self.paper),
-            seeds_text(finding),
-        ]
+        at = f" ({finding.claim.at})" if finding.claim.at else ""
+        scales = [_cell(at_scale, grey, bold) for at_scale in finding.scales]
+        effect, seeds = effect_text(finding, self.paper), seeds_text(finding)
+        return [f"{finding.claim.says}{at}", str(finding.printed), *scales, effect, seeds]
 
     def forms(self) -> dict[str, str]:
         """Return what is written, by suffix."""
@@ -99,14 +90,9 @@ class ClaimTable:
         """Return the Markdown form."""
         head = ["", "Claim", "Published", *self.scales, "Deciding comparison", "Seeds"]
         rows = [[str(one.number), *self.texts(one, "*", "**")] for one in self.findings]
-        lines = [
-            head,
-            ["---"] * len(head),
-            *([escaped(part).replace("|", "\\|") for part in row] for row in rows),
-        ]
-        body = ["| " + " | ".join(line) + " |" for line in lines]
-        notes = (f"* {escaped(note)}" for note in self.notes)
-        return "\n".join([f"**{escaped(self.title)}**", "", *body, "", *notes, ""])
+        lines = [head, ["---"] * len(head), *map(cells_of, rows)]
+        table = [f"| {' | '.join(line)} |" for line in lines]
+        return document(self.title, table, [*self.legend, *self.remarks])
 
     def terminal(self, remarks: bool = True, scale: str | None = None, width: int = 100) -> str:
         """Return plain text: a paragraph for each claim, of all scales or one.
@@ -166,83 +152,55 @@ def _cell(at: AtScale, grey: str, bold: str) -> str:
 
 
 def _row(paper: Paper, finding: Finding, at: AtScale) -> dict[str, object]:
-    """Return the row of a claim and a scale in the CSV: the question, the published numbers' answer, the scale's."""
-    claim = finding.claim
-    asked = {
-        "paper": paper.key,
-        "claim": finding.number,
-        "says": claim.says,
-        "at": claim.at,
-        "in": " ".join(claim.targets),
-        "form": claim.form,
-        "holds": finding.rule.holds,
-        "margin": finding.rule.margin,
-        "metric": claim.metric,
-        "printed_won": finding.printed.won,
-        "printed_places": finding.printed.places,
-    }
-    last = {
-        "shipped": at.shipped and at.ran,
-        "commits": " ".join(at.commits),
-    }
-    return {**asked, **_of_scale(at), **last}
+    """Return the row of a claim and a scale in the CSV: the question, the published numbers' answer, the scale's.
 
+    Intervals take two seeds.
+    """
+    claim, verdict = finding.claim, at.verdict
 
-def _of_scale(at: AtScale) -> dict[str, object]:
-    """Return what a scale says of a claim; intervals take two seeds."""
-    verdict = at.verdict
-
-    def ends(effect: Effect, names: Sequence[str]) -> dict[str, float]:
-        numbers = (effect.mean, *((effect.low, effect.high) if verdict.seeds > 1 else (math.nan, math.nan)))
-        return dict(zip(names, numbers, strict=True))
+    def ends(effect: Effect, *names: str) -> dict[str, float]:
+        low, high = (effect.low, effect.high) if verdict.seeds > 1 else (math.nan, math.nan)
+        return dict(zip(names, (effect.mean, low, high), strict=True))
 
     return {
-        "scale": at.scale,
-        "verdict": at.kind,
-        "stand_in": " ".join(at.stand_in),
-        "shown": at.tally.won,
-        "won": verdict.count(WON),
-        "lost": verdict.count(LOST),
-        "places": len(verdict.outcomes),
-        "places_of_claim": at.total,
-        **ends(verdict.overall, ("effect", "low", "high")),
-        "decides": "" if at.deciding_place is None else words_of(at.deciding_place),
-        "against": at.against,
-        **ends(verdict.decides, ("deciding_effect", "deciding_low", "deciding_high")),
-        "diverged": "; ".join(at.diverged),
-        "seeds": verdict.seeds,
-        "places_waiting": at.waiting,
-        "early": at.early,
-        "detectable": verdict.detectable,
-        "p": verdict.p,
-        "q": at.q,
-    }
-
-
-def said(finding: Finding) -> str:
-    """Return the sentence, and where the paper has it."""
-    return finding.claim.says + (f" ({finding.claim.at})" if finding.claim.at else "")
+        "paper": paper.key, "claim": finding.number, "says": claim.says, "at": claim.at,
+        "in": " ".join(claim.targets), "form": claim.form, "holds": finding.rule.holds,
+        "margin": finding.rule.margin, "metric": claim.metric, "printed_won": finding.printed.won,
+        "printed_places": finding.printed.places, "scale": at.scale, "verdict": at.kind,
+        "stand_in": " ".join(at.stand_in), "shown": at.tally.won, "won": verdict.count(WON),
+        "lost": verdict.count(LOST), "places": len(verdict.outcomes), "places_of_claim": at.total,
+        **ends(verdict.overall, "effect", "low", "high"),
+        "decides": "" if at.deciding_place is None else words_of(at.deciding_place), "against": at.against,
+        **ends(verdict.decides, "deciding_effect", "deciding_low", "deciding_high"),
+        "diverged": "; ".join(at.diverged), "seeds": verdict.seeds, "places_waiting": at.waiting,
+        "early": at.early, "detectable": verdict.detectable, "p": verdict.p, "q": at.q,
+        "shipped": at.shipped and at.ran, "commits": " ".join(at.commits),
+    }  # fmt: skip
 
 
 def effect_text(finding: Finding, paper: Paper) -> str:
     """Return the deciding effect with its interval, where it is and over whom; a ratio as a ratio."""
-    at, effect, decimals = finding.main, finding.main.verdict.decides, finding.measure.decimals
+    at, effect, ratio = finding.main, finding.main.verdict.decides, finding.claim.ratio
     if not at.ran or math.isnan(effect.mean):
         return ABSENT
-    where = (
-        f" on {', '.join(axis_text(paper, 'dataset', name) for name in at.stand_in)}" if at.stand_in else ""
+    mean, *ends = effect.mean, effect.low, effect.high
+    if ratio:  # effects are logarithms, of the inverse where the claim gives the most that it may be
+        sign = 1 if ratio.at_most is None else -1
+        mean, *ends = (math.exp(sign * number) for number in (mean, *ends))
+    decimals = finding.measure.decimals
+    value, *interval = (
+        "−" * (v < 0) + "∞" if math.isinf(v) else f"{v:.2f}" if ratio else signed(v, decimals)
+        for v in (mean, *sorted(ends))
     )
+    where = ", ".join(axis_text(paper, "dataset", name) for name in at.stand_in)
     if at.deciding_place and len(at.places) > 1:
-        where = f" on {place_text(paper, at.deciding_place, at.places)}"
-    rival = f" ({axis_text(paper, 'method', at.against) if at.against in paper.methods else at.against})"
-    if finding.claim.ratio:
-        effect = _ratio(effect, inverse=finding.claim.ratio.at_most is not None)
-    mean, low, high = (
-        "−" * (v < 0) + "∞" if math.isinf(v) else f"{v:.2f}" if finding.claim.ratio else signed(v, decimals)
-        for v in (effect.mean, effect.low, effect.high)
-    )
-    interval = f" [{low}, {high}]" if effect.seeds > 1 else ""
-    return f"{'ratio ' if finding.claim.ratio else ''}{mean}{interval}{where}{rival if at.against else ''}"
+        where = place_text(paper, at.deciding_place, at.places)
+    rival = axis_text(paper, "method", at.against) if at.against in paper.methods else at.against
+    parts = [
+        "ratio" * bool(ratio), value, f"[{', '.join(interval)}]" * (effect.seeds > 1),
+        f"on {where}" * bool(where), f"({rival})" * bool(rival),
+    ]  # fmt: skip
+    return " ".join(filter(None, parts))
 
 
 def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
@@ -262,13 +220,17 @@ def seeds_text(finding: Finding) -> str:
 
 def remarks(findings: Sequence[Finding]) -> list[str]:
     """Say which claims are untested, have runs that diverged, have no results, or no curves."""
-    diverged = _claims_of(findings, lambda finding: [run for at in finding.scales for run in at.diverged])
-    lacking = [finding for finding in findings if not any(at.ran for at in finding.scales)]
-    without = _claims_of(lacking, lambda finding: [", ".join(finding.claim.targets)])
+    diverged, lacking = dict[str, list[str]](), dict[str, list[str]]()
+    for finding in findings:
+        number, scales = str(finding.number), finding.scales
+        for run in dict.fromkeys(run for at in scales for run in at.diverged):
+            diverged.setdefault(run, []).append(number)
+        if not any(at.ran for at in scales):
+            lacking.setdefault(", ".join(finding.claim.targets), []).append(number)
     unchecked = [str(one.number) for one in findings if any(at.unproven for at in one.scales)]
     lists = {
-        "Diverged": [f"{run} (claims {numbers})" for run, numbers in diverged.items()],
-        "Claims without results": [f"{numbers} ({targets})" for targets, numbers in without.items()],
+        "Diverged": [f"{run} (claims {', '.join(of)})" for run, of in diverged.items()],
+        "Claims without results": [f"{', '.join(of)} ({targets})" for targets, of in lacking.items()],
         "Convergence not checked (no curves stored)": [f"claims {', '.join(unchecked)}"] * bool(unchecked),
     }
     untested = (one for one in findings if one.claim.untested)
@@ -276,19 +238,3 @@ def remarks(findings: Sequence[Finding]) -> list[str]:
         *(f"Claim {one.number} is not tested: {one.claim.untested}." for one in untested),
         *(f"{head}: {'; '.join(parts)}." for head, parts in lists.items() if parts),
     ]
-
-
-def _claims_of(findings: Sequence[Finding], texts: Callable[[Finding], Sequence[str]]) -> dict[str, str]:
-    """Return the numbers of the claims that a text is said of."""
-    numbers: dict[str, list[str]] = {}
-    for finding in findings:
-        for text in dict.fromkeys(texts(finding)):
-            numbers.setdefault(text, []).append(str(finding.number))
-    return {text: ", ".join(of) for text, of in numbers.items()}
-
-
-def _ratio(effect: Effect, inverse: bool) -> Effect:
-    """Turn a logarithm into the ratio that the claim speaks of."""
-    if inverse:
-        return Effect(math.exp(-effect.mean), math.exp(-effect.high), math.exp(-effect.low), effect.seeds)
-    return Effect(math.exp(effect.mean), math.exp(effect.low), math.exp(effect.high), effect.seeds)

@@ -26,13 +26,20 @@ def markdown(grid: Grid, title: str, notes: Sequence[str]) -> str:
 
     A table without any run has title and notes alone.
     """
-    title, grid = escaped(title), replace(grid, stacks=False)
-    said = [*(f"* {escaped(note)}" for note in notes), ""]
-    if not grid.blocks:
-        return "\n".join([f"**{title}**", "", *said])
-    rows = [[escaped(cell).replace("|", "\\|") for cell in row] for row in _lines(grid, MARKDOWN)]
-    table = tabulate(rows[1:], rows[0], tablefmt="github", disable_numparse=True)
-    return "\n".join([f"**{title}**", "", table, "", *said])
+    head, *rows = map(cells_of, _lines(replace(grid, stacks=False), MARKDOWN))
+    table = tabulate(rows, head, tablefmt="github", disable_numparse=True)
+    return document(title, [table] if grid.blocks else [], notes)
+
+
+def document(title: str, table: Sequence[str], notes: Sequence[str]) -> str:
+    """Return a Markdown document of a bold title, the lines of a table if there are any, and a list of notes."""
+    body = ["", *table] if table else []
+    return "\n".join([f"**{escaped(title)}**", *body, "", *(f"* {escaped(note)}" for note in notes), ""])
+
+
+def cells_of(row: Sequence[str]) -> list[str]:
+    """Return texts as cells of a Markdown table."""
+    return [escaped(text).replace("|", "\\|") for text in row]
 
 
 def escaped(text: str) -> str:

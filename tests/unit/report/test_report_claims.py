@@ -66,9 +66,9 @@ def test_nothing_run_shows_print_alone_and_the_tables_that_claims_take(claimed: 
     assert [at.scale for at in finding.scales] == ["demo", "reduced", "paper"], "nearest to the paper last"
     missing = "Claims without results: 1, 2 (table1); 3 (figure4)."
     table = tables.claim_table(Plan(REDUCED))
-    assert missing in table.notes and all(table.forms().values())
+    assert missing in table.remarks and all(table.forms().values())
     finish(claimed, REDUCED, LEAD)
-    assert "Claims without results: 3 (figure4)." in tables.claim_table(Plan(REDUCED)).notes
+    assert "Claims without results: 3 (figure4)." in tables.claim_table(Plan(REDUCED)).remarks
     claimed.change(claims=[])
     assert all(tables.claim_table(Plan(REDUCED)).forms().values())
 
@@ -150,10 +150,10 @@ def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project) -> 
 def test_verdicts_without_curves_are_named(claimed: Project) -> None:
     words = "Convergence not checked (no curves stored): claims"
     finish(claimed, REDUCED, [0.0299, 0.03, 0.0301])
-    assert f"{words} 1, 2." in tables.claim_table(Plan(REDUCED)).notes
+    assert f"{words} 1, 2." in tables.claim_table(Plan(REDUCED)).remarks
     finish(claimed, Config(scale="paper"), LEAD)
     finish(claimed, REDUCED, [0.0, 0.0, 0.0395])
-    notes = tables.claim_table(Plan(REDUCED)).notes
+    notes = tables.claim_table(Plan(REDUCED)).remarks
     assert f"{words} 2." in notes, "claim 1 is undecided at reduced; at scale paper its end counts"
 
 
@@ -230,7 +230,7 @@ def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project) -> None:
     (finding,) = find(Plan(REDUCED))
     table = tables.claim_table(Plan(REDUCED))
     assert "| not tested: means show it in 6 of 6 |" in table.markdown()
-    assert "Claim 1 is not tested: it is configured." in table.notes
+    assert "Claim 1 is not tested: it is configured." in table.remarks
     assert math.isnan(finding.main.verdict.p) and math.isnan(finding.main.q), "no claim among others"
     assert not finding.main.unproven
 
