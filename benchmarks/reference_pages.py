@@ -125,7 +125,7 @@ def sets() -> str:
     for name in datasets.names(Path("nowhere")):
         item = datasets.get(name, Path("nowhere"))
         if name in medmnist.SETS:
-            counts = " + ".join(f"{INFO[name]['n_samples'][part]:,}" for part in medmnist.PARTS)
+            counts = " + ".join(f"{INFO[name]['n_samples'][part]:,}" for part in ("train", "val", "test"))
             about = f"{item.title}: {counts} pictures for training, validation and test (Yang et al., 2023)"
         else:
             about = item.about or title(f"{datasets.__name__}.{name}")

@@ -10,7 +10,7 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
@@ -62,9 +62,12 @@ def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: 
     saved = time.monotonic()
     quiet = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}  # a log gets a line now and then
     bar = tqdm(total=len(places), initial=done, desc=path.name, unit=" pictures", **quiet)
-    with bar, _mapping(min(cores, len(tasks)) if len(places) - done > _FEW else 1) as mapped:
+    cores = min(cores, len(tasks)) if len(places) - done > _FEW else 1
+    spawn = multiprocessing.get_context("spawn")  # a fork of a process that has used torch can hang
+    several = ProcessPoolExecutor(cores, spawn) if cores > 1 else contextlib.nullcontext()
+    with bar, several as pool:
         try:
-            for number in mapped(work, tasks):
+            for number in (pool.map if pool else map)(work, tasks):  # an error ends the others' work
                 done += number
                 bar.update(number)
                 if time.monotonic() - saved > SAVED:
@@ -98,20 +101,6 @@ def _note(pixels: np.memmap, target: Path, done: int) -> None:
     """Note how many pictures are decoded, once they have reached the disk."""
     pixels.flush()
     files.write(target.with_suffix(".done"), str(done))
-
-
-@contextlib.contextmanager
-def _mapping(cores: int) -> Iterator[Callable[..., Iterator[int]]]:
-    """Yield ``map``, of this process or of several; an error ends the others' work."""
-    if cores <= 1:
-        yield map
-        return
-    context = multiprocessing.get_context("spawn")  # a fork of a process that has used torch can hang
-    with ProcessPoolExecutor(cores, context) as pool:
-        try:
-            yield pool.map
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _some(

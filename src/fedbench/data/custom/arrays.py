@@ -54,11 +54,16 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, inputs: bool =
     if lacking:
         told = ", ".join(sorted(repr(name.removesuffix("_train")) for name in lacking))
         raise UserError(f"{file} has no array {told}, which belongs to the others.")
-    return _parts(file, layout, by_name)
+    return shaped(file, layout, by_name)
 
 
-def _parts(file: Path, layout: str | None, by_name: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Bring the arrays of a file into the shapes of :class:`Arrays`; a validation part joins the training part."""
+def shaped(
+    file: Path, layout: Literal["NCHW", "NHWC"] | None, by_name: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """Bring the arrays of an ``.npz``, by our names, into the shapes of :class:`~fedbench.data.dataset.Arrays`.
+
+    A validation part joins the training part. Errors as in :func:`npz_parts`.
+    """
     parts: dict[str, Any] = {}
     for name, array in by_name.items():
         where = f"{file}: array {name.removesuffix('_train')!r}"

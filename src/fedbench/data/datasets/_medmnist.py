@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from fedbench.data.custom.arrays import ALIASES, shaped
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.download import Download
 from fedbench.data.files import read_npz
 from fedbench.errors import UserError, unknown
 
-PARTS = ("train", "val", "test")
 SIZES = (28, 64, 128, 224)
 SETS = {
     "pathmnist": ("PathMNIST", 3),
@@ -65,13 +65,9 @@ class MedSet(Dataset):
     size: int = 28
     finding: str = ""
 
-    @property
-    def _ending(self) -> str:
-        return "" if self.size == SIZES[0] else f"_{self.size}"
-
     def downloads(self) -> tuple[Download, ...]:
         """One file."""
-        known, ending = facts(self.flag), self._ending
+        known, ending = facts(self.flag), "" if self.size == SIZES[0] else f"_{self.size}"
         return (Download(f"{self.flag}{ending}.npz", (known[f"url{ending}"],), known[f"MD5{ending}"]),)
 
     def cure(self, folder: Path) -> str:
@@ -80,40 +76,16 @@ class MedSet(Dataset):
         return f"{super().cure(folder)} A copy with another checksum is another edition: {described}."
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the parts: images ``[n, C, size, size]`` uint8."""
-        path = raw_dir / f"{self.flag}{self._ending}.npz"
-        content = read_npz(path, "Fetch it again.")
-        images = {part: self._planes(content[f"{part}_images"]) for part in PARTS}
-        labels = {part: self._classes(content[f"{part}_labels"]) for part in PARTS}
-        held = np.repeat([False, True], [len(labels["train"]), len(labels["val"])])
+        """Read the parts: images ``[n, C, size, size]`` uint8; of a multi-label set the column of the finding."""
+        path, listed = raw_dir / self.downloads()[0].path, facts(self.flag)["label"]
+        labels = tuple(str(listed[number]) for number in sorted(listed, key=int))
+        if self.finding and self.finding not in labels:
+            raise unknown(f"finding of {self.name}", self.finding, labels)
+        column = labels.index(self.finding) if self.finding else 0
+        arrays = {ALIASES[name]: array for name, array in read_npz(path, "Fetch it again.").items()}
+        arrays |= {name: y[:, column].astype(np.int64) for name, y in arrays.items() if name[0] == "y"}
         note = "the official validation part is the end of x_train: data.validation: own holds it out"
-        return Arrays(
-            x_train=np.concatenate([images["train"], images["val"]]),
-            y_train=np.concatenate([labels["train"], labels["val"]]),
-            x_test=images["test"],
-            y_test=labels["test"],
-            held_train=held,
-            classes=self.classes or self._labels(),
-            notes=(note,),
-        )
-
-    def _planes(self, images: np.ndarray) -> np.ndarray:
-        """Move the colours of ``[n, H, W(, 3)]`` to the front: ``[n, C, H, W]``."""
-        return images[:, None] if images.ndim == 3 else np.moveaxis(images, -1, 1)
-
-    def _classes(self, labels: np.ndarray) -> np.ndarray:
-        """Turn ``[n, 1]`` classes, or one column of ``[n, L]`` findings, into classes ``[n]`` int64."""
-        if not self.finding:
-            return labels.reshape(-1).astype(np.int64)
-        known = self._labels()
-        if self.finding not in known:
-            raise unknown(f"finding of {self.name}", self.finding, known)
-        return labels[:, known.index(self.finding)].astype(np.int64)
-
-    def _labels(self) -> tuple[str, ...]:
-        """Return the names of classes or findings in the order of their numbers."""
-        listed = facts(self.flag)["label"]
-        return tuple(str(listed[number]) for number in sorted(listed, key=int))
+        return Arrays(**shaped(path, "NHWC", arrays), classes=self.classes or labels, notes=(note,))
 
 
 def named(name: str) -> MedSet | None:
