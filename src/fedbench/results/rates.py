@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import pandas as pd
+
+from fedbench.errors import unknown
 from fedbench.results import collect
 from fedbench.results.frame import FINISHED, NOT_RUN, UNDEFINED, Row
 from fedbench.results.places import Place, place_of
@@ -58,78 +61,73 @@ def rates_of_cells(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | No
 
     A row for each seed and exponent, under the keys of its budgets' runs; a budget that failed is named, never fitted.
     Where nothing could be fitted here, ``shipped`` gives the exponents that travel with the repository.
+
+    Raises:
+        UserError: a metric of the table is no exponent.
     """
+    if strange := [metric for metric in spec.metrics if metric not in SPENT]:
+        raise unknown("exponent", strange[0], SPENT)
     groups: dict[tuple[Place, str], list[Cell]] = {}
     for cell in cells:
         rest = {name: value for name, value in cell.setting.items() if name not in spec.pool}
         groups.setdefault((place_of(cell.dataset, rest), cell.method), []).append(cell)
-    rows = []
-    for (place, _), group in groups.items():
-        rows += placed(_rows(group, spec, shipped), group, place)
-    return rows
+    return [
+        row
+        for (place, _), group in groups.items()
+        for row in placed(_rows(group, spec, shipped), group, place)
+    ]
 
 
 def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> Iterator[Row]:
     """Yield the exponents of a method, and why some lack."""
-    known: dict[int, dict[str, Row]] = {}
-    lacking = ""
+    parts: dict[int, list[Row]] = {}
+    lacking = []
     for cell in cells:
         for row in runs_of_cells([cell], [EPSILON]):
             said = f"{cell.setting_label}: {row.reason}" if row.reason else ""
             if not row.origin:
-                lacking = "; ".join(filter(None, [lacking, said]))
+                lacking += [said] if said else []
             elif row.metric in ("", EPSILON):
-                known.setdefault(row.seed, {})[cell.name] = row._replace(reason=said)
-    complete = {seed: [*parts.values()] for seed, parts in known.items() if len(parts) == len(cells)}
-    fits = [
-        fit
-        for metric in spec.metrics
-        for seed, parts in complete.items()
-        if (fit := _fitted(cells, seed, metric, parts, spec.epsilon)) is not None
-    ]
+                parts.setdefault(row.seed, []).append(row._replace(reason=said))
+    complete = [runs for runs in parts.values() if len(runs) == len(cells)]
+    fits = [fit for metric in spec.metrics for runs in complete for fit in _fitted(cells, metric, runs, spec)]
     troubled = {row.metric for row in fits if row.status != FINISHED}
     fits = [row for row in fits if row.status != FINISHED or row.metric not in troubled]
     if not fits and shipped is not None:
         fits = [row for run in shipped.fitted(cells).values() for row in run.values()]
     yield from fits
     if len({row.seed for row in fits}) < len(cells[0].runs):
-        lacking = lacking or "no seed has all budgets" * (not fits)
-        yield Row("", -1, "", status=NOT_RUN, reason=lacking, origin="")
+        reason = "; ".join(lacking) or "no seed has all budgets" * (not fits)
+        yield Row("", -1, "", status=NOT_RUN, reason=reason, origin="")
 
 
-def _fitted(cells: Sequence[Cell], seed: int, metric: str, parts: Sequence[Row], epsilon: str) -> Row | None:
-    """Fit one exponent to the runs of all budgets with one seed; None where one of them has no curve."""
-    spent = SPENT.get(metric)
-    if spent is None:
-        raise ValueError(f"{metric} is no exponent; a table of kind rates has {', '.join(SPENT)}")
+def _fitted(cells: Sequence[Cell], metric: str, runs: Sequence[Row], spec: TableSpec) -> Iterator[Row]:
+    """Yield the exponent of the runs of all budgets with one seed, none where one of them has no curve."""
+    seed = runs[0].seed
     made = Row(
-        joint_key(cells, seed),
-        seed,
-        metric,
-        status=UNDEFINED,
-        # one budget that learned nothing is enough
-        sign=next((part.sign for part in parts if part.sign), ""),
-        commit=" ".join(part.commit for part in parts),
-        source=" ".join(part.source for part in parts),
-    )
-    if broken := next((part for part in parts if part.status != FINISHED), None):
-        return made._replace(status=broken.status, reason=broken.reason)
-    points = [point for cell in cells if (point := _point(cell, seed, spent, epsilon))]
-    if len(points) < len(cells):
-        return None
-    if len(cells) < LEAST:
-        return made._replace(reason=f"{len(cells)} budgets are too few for a slope, which takes {LEAST}")
-    try:
-        return made._replace(status=FINISHED, value=exponent(*zip(*points, strict=True)))
-    except ValueError as error:
-        return made._replace(reason=f"seed {seed}: {error}")
+        joint_key(cells, seed), seed, metric, status=UNDEFINED,
+        sign=next((run.sign for run in runs if run.sign), ""),  # one budget that learned nothing is enough
+        commit=" ".join(run.commit for run in runs), source=" ".join(run.source for run in runs),
+    )  # fmt: skip
+    broken = next((run for run in runs if run.status != FINISHED), None)
+    curves = [collect.curve_of(cell, run.key) for cell, run in zip(cells, runs, strict=True)]
+    spent = SPENT[metric]
+    if broken:
+        yield made._replace(status=broken.status, reason=broken.reason)
+    elif not all(EPSILON in curve and spent in curve for curve in curves):
+        return
+    elif len(cells) < LEAST:
+        yield made._replace(reason=f"{len(cells)} budgets are too few for a slope, which takes {LEAST}")
+    else:
+        epsilons = [epsilon_of(curve, spec.epsilon) for curve in curves]
+        try:
+            value = exponent(epsilons, [float(curve[spent].iloc[-1]) for curve in curves])
+            yield made._replace(status=FINISHED, value=value)
+        except ValueError as error:
+            yield made._replace(reason=f"seed {seed}: {error}")
 
 
-def _point(cell: Cell, seed: int, spent: str, epsilon: str) -> tuple[float, float] | None:
-    """Return the epsilon that a run reached and what it spent, None where it is not there."""
-    key = next(run.key for run in cell.runs if run.seed == seed)
-    curve = collect.curve_of(cell, key)
-    if EPSILON not in curve or spent not in curve:
-        return None
-    first = 1 if epsilon == "mean" else len(curve) // 2
-    return float(curve[EPSILON].iloc[first:].mean()), float(curve[spent].iloc[-1])
+def epsilon_of(curve: pd.DataFrame, rule: str) -> float:
+    """Return the epsilon that a run reached, by a word of :data:`EPSILONS`."""
+    first = 1 if rule == "mean" else len(curve) // 2
+    return float(curve[EPSILON].iloc[first:].mean())

@@ -132,16 +132,11 @@ def test_slopes_by_hand() -> None:
     assert str(rates.exponent([0.4, 0.2, 0.1], [8.0, 8.0, 8.0 - 1e-12])) == "0.0", "0 has no sign"
 
 
-def test_epsilon_is_the_mean_of_the_run_or_of_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_epsilon_is_the_mean_of_the_run_or_of_its_end() -> None:
     """The second half begins at the fourth of six points."""
-    monkeypatch.chdir(tmp_path)
-    cell = cell_of(16)
-    curve = pd.DataFrame({"round": range(6), "test_gradient_norm": [9, 5, 4, 0.3, 0.2, 0.1]})
-    write(tmp_path, cell.runs[0], curve, {})
+    curve = pd.DataFrame({"test_gradient_norm": [9, 5, 4, 0.3, 0.2, 0.1]})
     for word, epsilon in (("mean", 1.92), ("end", 0.2)):
-        assert rates._point(cell, 0, "round", word) == (pytest.approx(epsilon), 5.0)
+        assert rates.epsilon_of(curve, word) == pytest.approx(epsilon)
 
 
 def test_claims_read_exponents_and_the_export_keeps_them(

@@ -203,6 +203,7 @@ FOREST = FIGURE | {"kind": "forest", "settings": {"p": [4]}}
         (TABLE | {"rounds_to": {"test_auc": 0.5}}, "not at 0.5"),
         (TABLE | {"slope": "p"}, "slope: p takes 4, 8; .* 3 or more"),
         (TABLE | {"slope": "method"}, "setting to fit a slope along"),
+        (TABLE | {"kind": "rates", "pool": ["p"], "columns": []}, "unknown exponent 'test_auc'"),
         (TABLE | {"references": ["central"]}, r"table1\.references.*'local' or 'pooled'"),
         (TABLE | {"references": ["local"], "kind": "facts"}, "references go with kind results"),
         (FIGURE | {"panels": "period"}, "unknown panels of a figure 'period'"),

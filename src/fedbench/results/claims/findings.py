@@ -116,30 +116,24 @@ class AtScale:
     @property
     def words(self) -> str:
         """The verdict with its coverage, as a table has it."""
-        more = f"; left out: {self.waiting} with fewer than {FEWEST} seeds" if self.waiting else ""
-        return self._words + more
-
-    @property
-    def _words(self) -> str:
-        if not self.ran:
-            return NOT_RUN
-        if self.stand_in:
-            return f"{', '.join(self.stand_in)}, no verdict: shown in {self.tally}"
+        kind, tally = self.verdict.kind, self.tally
         on_own_data = f" on {', '.join(self.ours)}" if self.ours else ""
-        early = f", {EARLY}" * self.early
-        kind = f"{self.verdict.kind}{on_own_data}{early}"
-        if self.verdict.kind == NOT_TESTED:
-            return f"{kind}: means show it in {self.tally}"
-        if self.verdict.kind == NOT_TESTABLE:
-            return f"{kind}: its condition holds in none of {self.tally.places} settings"
-        if self.total == 1:
-            return kind
-        counts = ", ".join(f"{word} {self.verdict.count(word)}" for word in (WON, LOST, OPEN))
-        agree = f"means agree in {self.tally.won}"
-        if self.verdict.at is None:
-            agree = "the average agrees" if self.tally.won else "the average does not agree"
-        means = f"; {agree}" if self.verdict.kind == UNDECIDED else ""
-        return f"{kind}: {counts} of {self.total}{means}"
+        said = f"{kind}{on_own_data}{f', {EARLY}' * self.early}"
+        if not self.ran:
+            said = NOT_RUN
+        elif self.stand_in:
+            said = f"{', '.join(self.stand_in)}, no verdict: shown in {tally}"
+        elif kind == NOT_TESTED:
+            said += f": means show it in {tally}"
+        elif kind == NOT_TESTABLE:
+            said += f": its condition holds in none of {tally.places} settings"
+        elif self.total > 1:
+            said += f": {', '.join(f'{word} {self.verdict.count(word)}' for word in (WON, LOST, OPEN))}"
+            said += f" of {self.total}"
+            if kind == UNDECIDED:
+                average = f"the average {'agrees' if tally.won else 'does not agree'}"
+                said += f"; {average if self.verdict.at is None else f'means agree in {tally.won}'}"
+        return said + (f"; left out: {self.waiting} with fewer than {FEWEST} seeds" if self.waiting else "")
 
 
 @dataclass(frozen=True)
