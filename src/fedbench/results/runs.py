@@ -119,11 +119,10 @@ def _of_run(cell: Cell, seed: int, run: Record, metrics: Sequence[str]) -> Run:
     if run.status != FINISHED:
         return {"": fact}
     given = {**run.metrics, "seconds": run.provenance.get("seconds") or None}
-    beside = [*COSTS, *(name for metric in metrics for name in device_metrics(metric))]
     rows = {
         name: fact._replace(metric=name, value=float(value))
-        for name in beside
-        if (value := given.get(name)) is not None
+        for name, value in given.items()
+        if value is not None
     }
     return rows | {
         metric: _of_metric(cell, fact._replace(metric=metric), given, run.facts) for metric in metrics

@@ -16,7 +16,7 @@ from fedbench import sealed_json
 from fedbench.report import tables
 from fedbench.results import rates
 from fedbench.results.aggregate import measurements
-from fedbench.results.claims.evidence import Evidence
+from fedbench.results.claims.claim_query import Evidence
 from fedbench.results.export import export_reproduced
 from fedbench.results.places import places_of
 from fedbench.results.run_facts import run_facts

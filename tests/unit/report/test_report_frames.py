@@ -14,7 +14,7 @@ from fedbench.report.figures.panels import final_of
 from fedbench.report.layout import SIDES, Entry, Grid, Marks, arranged, fold, listed
 from fedbench.report.results_table import layout, state_text
 from fedbench.results.aggregate import measurements, summarised
-from fedbench.results.claims.evidence import numbers_of
+from fedbench.results.claims.claim_query import numbers_of
 from fedbench.results.frame import Measured, Row
 from fedbench.results.leaderboard import Board, Line, _averaged, board_of
 from fedbench.results.verdicts import judged

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fedbench.metric_table import Measure
-from fedbench.results.claims.claim_query import Question, is_end
-from fedbench.results.claims.evidence import Evidence
+from fedbench.results.claims.claim_query import Evidence, Question, is_end
 from fedbench.results.claims.judge import (
     FEWEST,
     LOST,
