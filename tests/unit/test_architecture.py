@@ -11,38 +11,26 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/background/developers/architecture.md").read_text()
 
 
-def named() -> list[list[str]]:
-    """The rooms in the first column of the first table, line by line."""
-    table = next(part for part in TEXT.split("\n\n") if part.startswith("| room |"))
-    return [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()[2:]]
+TABLE = next(part for part in TEXT.split("\n\n") if part.startswith("| room |"))
+ROOMS = [room for line in TABLE.splitlines()[2:] for room in re.findall(r"`(\w+)`", line.split("|")[1])]
+"""In the order of the page."""
 
 
-def layers() -> list[list[str]]:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    return [re.split(r" : ", layer) for layer in contracts[0]["layers"]]
-
-
-def test_the_rooms_are_those_of_the_code() -> None:
+def test_the_rooms_are_those_of_the_code_in_the_order_that_is_checked() -> None:
     package = ROOT / "src/fedbench"
     names = {path.stem for path in package.glob("*.py") if path.stem != "__init__"}
     names |= {path.name for path in package.iterdir() if (path / "__init__.py").is_file()}
-    rooms = [room for line in named() for room in line]
-    assert sorted(rooms) == sorted(names)
-
-
-def test_they_stand_in_the_order_that_is_checked() -> None:
-    flat = [room for line in named() for room in line]
-    order = [room for layer in layers() for room in layer]
-    place = {room: at for at, layer in enumerate(layers()) for room in layer}
-    assert [place[room] for room in flat] == sorted(place[room] for room in order)
+    assert sorted(ROOMS) == sorted(names)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    place = {room: at for at, layer in enumerate(contracts[0]["layers"]) for room in layer.split(" : ")}
+    assert [place[room] for room in ROOMS] == sorted(place.values())
 
 
 def test_files_that_it_names_exist() -> None:
-    for path in re.findall(r"`((?:src|tests|config|workflow|data_prep)/[\w./]+\.\w+)`", TEXT):
-        assert (ROOT / path).exists(), path
-    rooms = "|".join(room for line in named() for room in line)
-    for path in re.findall(rf"`((?:{rooms})/[\w/]*?(?:\.py)?)`", TEXT):
-        assert (ROOT / "src/fedbench" / path).exists(), path
+    named = re.findall(r"`((?:src|tests|config|workflow|data_prep)/[\w./]+\.\w+)`", TEXT)
+    inside = re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w/]*?(?:\.py)?)`", TEXT)
+    paths = [*named, *(f"src/fedbench/{path}" for path in inside)]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 LONGEST = 40

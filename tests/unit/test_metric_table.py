@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-from pathlib import Path
+from typing import Any
 
 import pytest
-from toy import PAPER, write_yaml
+from toy import rewrite
 
 from fedbench import metric_table
 from fedbench.errors import UserError
@@ -31,12 +30,8 @@ from fedbench.study.configuration import load_paper
 )
 def test_the_table_says_which_way_is_better(name: str, better: str, label: str, matters: float) -> None:
     described = measure(name)
-    assert (described.name, described.better, described.label, described.matters) == (
-        name,
-        better,
-        label,
-        matters,
-    )
+    told = (described.name, described.better, described.label, described.matters)
+    assert told == (name, better, label, matters)
     assert described.sign == (1 if better == "higher" else -1)
 
 
@@ -64,18 +59,17 @@ def test_what_a_task_measures_of_its_own_is_asked_of_each_part() -> None:
         measure("test_brierr", additions)
 
 
-def test_a_paper_adds_metrics_of_its_own(project: Path) -> None:
-    paper = copy.deepcopy(PAPER)
-    paper["tables"]["table1"]["metrics"] = ["coverage"]
-    path = Path("config/papers/toy.yaml")
-    write_yaml(path, paper)
-    with pytest.raises(UserError, match=r"tables\.table1\.metrics: unknown metric 'coverage'"):
-        load_paper("toy")
-    paper["measures"] = {"coverage": {"label": "coverage", "better": "lower", "high": 1, "matters": 0.02}}
-    write_yaml(path, paper)
-    metrics = load_paper("toy").measure("coverage")
-    assert (metrics.name, metrics.sign, metrics.matters) == ("coverage", -1, 0.02)
-    paper["measures"]["coverage"]["beter"] = "higher"
-    write_yaml(path, paper)
-    with pytest.raises(UserError, match=r"measures\.coverage\.beter: unknown key.*'better'"):
-        load_paper("toy")
+@pytest.mark.usefixtures("project")
+def test_a_paper_adds_metrics_of_its_own() -> None:
+    coverage = {"label": "coverage", "better": "lower", "high": 1, "matters": 0.02}
+    asked: dict[str, Any] = {"tables": lambda tables: tables["table1"].update(metrics=["coverage"])}
+    for measures, says in (
+        ({}, r"tables\.table1\.metrics: unknown metric 'coverage'"),
+        ({"coverage": coverage | {"beter": "higher"}}, r"measures\.coverage\.beter: unknown key.*'better'"),
+    ):
+        rewrite(**asked, measures=measures)
+        with pytest.raises(UserError, match=says):
+            load_paper("toy")
+    rewrite(**asked, measures={"coverage": coverage})
+    measured = load_paper("toy").measure("coverage")
+    assert (measured.name, measured.sign, measured.matters) == ("coverage", -1, 0.02)

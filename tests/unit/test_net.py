@@ -22,7 +22,6 @@ NETWORKS: dict[str, tuple[Any, tuple[int, int, int], dict[str, Any]]] = {
     "resnet20": (resnet20.build, (3, 8, 8), {}),
     "densenet121": (densenet121.build, (3, 32, 32), {}),
 }
-WITH_NORM = ("resnet20", "densenet121")
 K, B = 3, 4
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -153,9 +152,6 @@ def test_last_layer_is_found(name: str) -> None:
     *_, last = (part for part in module.modules() if isinstance(part, nn.Linear))
     assert shape == last.weight.shape and shape[0] == 5
     assert torch.equal(net.initial()[place].view(shape), last.weight)
-
-
-def test_no_last_layer_without_linear_layers() -> None:
     with pytest.raises(UserError, match="linear output layer"):
         Net(nn.Sequential(nn.Conv2d(1, 1, 3), nn.Flatten())).last_layer()
 
@@ -171,20 +167,22 @@ def test_initial_weights_depend_on_the_seed_alone() -> None:
     assert not torch.equal(build_network("mlp", (4,), 1, seed=8).initial(), first)
 
 
-def test_unknown_networks_and_options_are_named() -> None:
-    with pytest.raises(UserError, match=r"unknown network 'resnet'.*'resnet20'.*Known: .*mlp"):
-        build_network("resnet", (3, 8, 8), 1, seed=0)
-    with pytest.raises(
-        UserError, match=r"network 'mlp': 'hiden'\. Did you mean 'hidden'\? Known: activation, hidden\."
-    ):
-        build_network("mlp", (4,), 1, seed=0, options={"hiden": [3]})
-    for name, shape in (("mlp", (4,)), ("cnn", (1, 28, 28))):
-        with pytest.raises(UserError, match=r"unknown activation 'leaky'.*'leaky_relu'"):
-            build_network(name, shape, 1, seed=0, options={"activation": "leaky"})
-    with pytest.raises(UserError, match=r"8 x 8 pixels are too small for 2 blocks"):
-        build_network("cnn", (1, 8, 8), 1, seed=0)
-    with pytest.raises(UserError, match=r"3 channels or 1, not 2"):
-        build_network("densenet121", (2, 32, 32), 1, seed=0)
+@pytest.mark.parametrize(
+    ("name", "shape", "options", "says"),
+    [
+        ("resnet", (3, 8, 8), {}, r"unknown network 'resnet'.*'resnet20'.*Known: .*mlp"),
+        ("mlp", (4,), {"hiden": [3]}, r"network 'mlp': 'hiden'\. Did you mean 'hidden'\? Known: activation, hidden\."),
+        ("mlp", (4,), {"activation": "leaky"}, r"unknown activation 'leaky'.*'leaky_relu'"),
+        ("cnn", (1, 28, 28), {"activation": "leaky"}, r"unknown activation 'leaky'.*'leaky_relu'"),
+        ("cnn", (1, 8, 8), {}, "8 x 8 pixels are too small for 2 blocks"),
+        ("densenet121", (2, 32, 32), {}, "3 channels or 1, not 2"),
+    ],
+)  # fmt: skip
+def test_what_fits_no_network_is_named(
+    name: str, shape: tuple[int, ...], options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UserError, match=says):
+        build_network(name, shape, 1, seed=0, options=options)
 
 
 def test_a_leaf_of_a_row_inside_other_memory_is_that_row() -> None:

@@ -39,27 +39,29 @@ class Good(FederatedMethod):
         return state | {"x": state["x"] - decay * self.lr * u, "u": u, "loss": loss}
 
 
-@dataclass(frozen=True)
-class InPlace(Good):
-    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        new = super().step(problem, state, batches, decay)
-        if len(state["x"]) == 1:  # stacked, PyTorch itself would refuse
-            state["x"].copy_(new["x"])
-        return new
+def stepping(change: Callable[[State, State], Any]) -> type[Good]:
+    """A method whose step makes ``change(state, new)`` of the good one's."""
+
+    @dataclass(frozen=True)
+    class Broken(Good):
+        def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+            return change(state, super().step(problem, state, batches, decay))  # type: ignore[no-any-return]
+
+    return Broken
 
 
-@dataclass(frozen=True)
-class MixesClients(Good):
-    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        new = super().step(problem, state, batches, decay)
-        return new | {"u": new["u"].mean(0, keepdim=True).expand_as(new["u"])}
+def in_place(state: State, new: State) -> State:
+    if len(state["x"]) == 1:  # stacked, PyTorch itself would refuse
+        state["x"].copy_(new["x"])
+    return new
 
 
-@dataclass(frozen=True)
-class Random(Good):
-    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        new = super().step(problem, state, batches, decay)
-        return new | {"x": new["x"] + 0.01 * float(np.random.default_rng().normal())}
+def mixing_clients(state: State, new: State) -> State:
+    return new | {"u": new["u"].mean(0, keepdim=True).expand_as(new["u"])}
+
+
+def random(state: State, new: State) -> State:
+    return new | {"x": new["x"] + 0.01 * float(np.random.default_rng().normal())}
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,6 @@ class Remembers(Good):
 
 
 @dataclass(frozen=True)
-class Still(Good):
-    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        return super().step(problem, state, batches, decay) | {"x": state["x"], "u": state["u"]}
-
-
-@dataclass(frozen=True)
 class WithoutStatistics(Good):
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         gradient, loss = problem.gradient(lambda w: problem.cross_entropy(w, batches[0], None), state["x"])
@@ -93,14 +89,13 @@ Offer = Callable[[Any], None]
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
     """Let a class or an object be what the registry finds under the name ``mine``."""
+    find, names = registry.find, registry.names
 
     def put(thing: Any) -> None:
-        find, names = registry.find, registry.names
-        monkeypatch.setattr(
-            registry,
-            "find",
-            lambda package, kind, name, a: thing if name == "mine" else find(package, kind, name, a),
-        )
+        def looked_up(package: Any, kind: str, name: str, a: str) -> Any:
+            return thing if name == "mine" else find(package, kind, name, a)
+
+        monkeypatch.setattr(registry, "find", looked_up)
         monkeypatch.setattr(registry, "names", lambda package: [*names(package), "mine"])
 
     return put
@@ -109,30 +104,26 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
 @pytest.mark.parametrize("method", ["scaffold", "climb", "codasca", "pairwise", "local_scgdam"])
 def test_methods_of_ours_pass(method: str) -> None:
     check_method(method, PARAMS[method])
-
-
-def test_five_classes_pass_too() -> None:
-    check_method("scaffold", PARAMS["scaffold"], n_classes=5)
+    if method == "scaffold":
+        check_method(method, PARAMS[method], n_classes=5)
 
 
 @pytest.mark.parametrize(
     ("method", "lr", "says"),
     [
-        (Good, 0.1, ""),
         (Good, 1e38, "diverged on easy data"),
-        (InPlace, 0.1, "depends on how many clients are stacked"),
-        (MixesClients, 0.1, "depends on how many clients are stacked"),
-        (Random, 0.1, "gives other numbers when it is run again"),
+        (stepping(in_place), 0.1, "depends on how many clients are stacked"),
+        (stepping(mixing_clients), 0.1, "depends on how many clients are stacked"),
+        (stepping(random), 0.1, "gives other numbers when it is run again"),
         (Remembers, 0.1, "gives other numbers after a stop"),
-        (Still, 0.1, "never moved the model"),
+        (stepping(lambda state, new: new | {"x": state["x"], "u": state["u"]}), 0.1, "never moved the model"),
         (WithoutStatistics, 0.1, "leaves batch-norm statistics as they were"),
     ],
 )
 def test_what_breaks_the_contract_is_found(method: type, lr: float, says: str, offer: Offer) -> None:
+    offer(Good)
+    check_method("mine", {"lr": 0.1})
     offer(method)
-    if not says:
-        check_method("mine", {"lr": lr})
-        return
     with pytest.raises(AssertionError, match=says):
         check_method("mine", {"lr": lr})
 
@@ -140,22 +131,16 @@ def test_what_breaks_the_contract_is_found(method: type, lr: float, says: str, o
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (lambda new: None, "a state, a dict of tensors, not NoneType"),
-        (lambda new: {"x": new["x"], "u": new["u"]}, r"'loss' as torch\.float32 \[3\], not NoneType"),
-        (lambda new: new | {"loss": new["loss"].sum()}, r"'loss' as .* \[3\], not torch\.float32 \[\]"),
-        (lambda new: new | {"u": new["u"][:1]}, r"'u' as .* \[3, \d+\], not torch\.float32 \[1, \d+\]"),
-        (lambda new: new | {"x": new["x"].double()}, r"'x' as torch\.float32 .*, not torch\.float64"),
+        (lambda state, new: None, "a state, a dict of tensors, not NoneType"),
+        (lambda state, new: {"x": new["x"], "u": new["u"]}, r"'loss' as torch\.float32 \[3\], not NoneType"),
+        (lambda state, new: new | {"loss": new["loss"].sum()}, r"'loss' as .* \[3\], not torch\.float32 \[\]"),
+        (lambda state, new: new | {"u": new["u"][:1]}, r"'u' as .* \[3, \d+\], not torch\.float32 \[1, \d+\]"),
+        (lambda state, new: new | {"x": new["x"].double()}, r"'x' as torch\.float32 .*, not torch\.float64"),
     ],
-)
+)  # fmt: skip
 def test_a_step_that_returns_no_state_is_said_when_it_trains(made: Any, says: str, offer: Offer) -> None:
     """A loss without the axis of clients was added to each of them: the curve showed their sum."""
-
-    @dataclass(frozen=True)
-    class Broken(Good):
-        def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-            return made(super().step(problem, state, batches, decay))  # type: ignore[no-any-return]
-
-    offer(Broken)
+    offer(stepping(made))
     with pytest.raises(UserError, match=f"test_testing: step has to return {says}"):
         simulation("mine", {"lr": 0.1}, how=Execution(chunk=None)).run()
 

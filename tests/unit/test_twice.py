@@ -14,32 +14,25 @@ from fedbench.models import resnet20
 from fedbench.net.twice import Twice
 
 
-def networks() -> dict[str, nn.Module]:
-    """Networks in double precision, with weights drawn apart from those of their initialisation."""
-    grouped = nn.Sequential(
-        nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=2, dilation=2),
-        nn.Tanh(),
-        nn.Conv2d(6, 2, 3, padding="same"),
-    )
-    tables = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Tanh(), nn.Linear(3, 1))
-    nothing = nn.Sequential(nn.Conv2d(4, 2, 1), nn.BatchNorm2d(2, track_running_stats=False), nn.Flatten())
-    made = {
+def network(name: str) -> nn.Module:
+    """A network in double precision, with weights drawn apart from those of its initialisation."""
+    grouped = nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=2, dilation=2)
+    made: dict[str, nn.Module] = {
         "resnet20": resnet20.build((4, 8, 8), 2),
-        "grouped": grouped,
-        "tables": tables,
-        "no statistics": nothing,
-    }
-    for module in made.values():
-        module.double()
-        for part in module.parameters():
-            part.data.add_(0.1 * torch.randn_like(part))
-    return made
+        "grouped": nn.Sequential(grouped, nn.Tanh(), nn.Conv2d(6, 2, 3, padding="same")),
+        "tables": nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Tanh(), nn.Linear(3, 1)),
+        "no statistics": nn.Sequential(nn.Conv2d(4, 2, 1), nn.BatchNorm2d(2, track_running_stats=False), nn.Flatten()),
+    }  # fmt: skip
+    module = made[name].double()
+    for part in module.parameters():
+        part.data.add_(0.1 * torch.randn_like(part))
+    return module
 
 
 @pytest.mark.parametrize("name", ["resnet20", "grouped", "tables", "no statistics"])
 def test_the_second_derivative_is_that_of_pytorch(name: str) -> None:
     torch.manual_seed(0)
-    module = networks()[name]
+    module = network(name)
     x = torch.randn(5, 4, *[8, 8] if name != "tables" else [], dtype=torch.float64)
     state = {key: value.clone() for key, value in module.state_dict().items()}
 
@@ -73,7 +66,7 @@ def test_the_second_derivative_is_that_of_pytorch(name: str) -> None:
 def test_evaluation_is_left_as_it_is() -> None:
     """With running statistics a batch-norm is another function."""
     torch.manual_seed(0)
-    module = networks()["resnet20"].eval()
+    module = network("resnet20").eval()
     x = torch.randn(3, 4, 8, 8, dtype=torch.float64)
     with Twice():
         inside = module(x)
