@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import csv
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import clinic
 import numpy as np
 import pytest
 from clinic import AS_IT_IS, BY_SITE, write_clinic
-from toy import PAPER, write_yaml
+from toy import rewrite, write_yaml
 
 from fedbench.algorithms import fedavg
 from fedbench.errors import UserError
@@ -33,29 +33,25 @@ NETWORK = "datasets.Digits.network"
 SHORT = {"iterations": 1, "rounds": None, "epochs": None}
 
 
-def cells(change: Any = None) -> list[Cell]:
-    paper = copy.deepcopy(PAPER)
-    if change is not None:
-        change(paper)
-    write_yaml(Path("config/papers/toy.yaml"), paper)
+def cells(**parts: Any) -> list[Cell]:
+    """The cells of the toy paper's table, with changes of its parts."""
+    rewrite(**parts)
     return Plan(load_config(), "toy").cells("table1")
 
 
-def changed(*place: str, value: Any) -> Any:
-    """Set one place of the paper."""
+def at(place: str, value: Any) -> dict[str, Any]:
+    """A change of the paper that sets one place."""
+    part, *parents, last = place.split(".")
 
-    def change(paper: dict[str, Any]) -> None:
-        inner: Any = paper
-        for key in place[:-1]:
-            inner = inner.setdefault(key, {})
-        inner[place[-1]] = value
+    def change(inner: dict[str, Any]) -> None:
+        functools.reduce(lambda of, key: of.setdefault(key, {}), parents, inner)[last] = value
 
-    return change
+    return {part: change}
 
 
 def test_a_sound_paper_passes() -> None:
     preflight.check(cells())
-    preflight.check(cells(changed("datasets", "Digits", "fixed", value={"train": {"iterations": 4}})))
+    preflight.check(cells(**at("datasets.Digits.fixed", {"train": {"iterations": 4}})))
 
 
 @pytest.mark.parametrize(
@@ -107,69 +103,69 @@ def test_runs_that_differ_in_what_is_checked_are_checked_each(
     ],
 )  # fmt: skip
 def test_a_slip_is_named_with_its_place_and_nothing_is_trained(place: str, value: Any, message: str) -> None:
-    wrong = cells(changed(*place.split("."), value=value))
+    wrong = cells(**at(place, value))
     with pytest.raises(UserError, match=FILE + message):
         run_cells.train_all(Plan(load_config()), wrong, Store())
     assert not Path("results").exists()
 
 
-def test_what_a_file_of_ones_own_holds_is_known_before_training() -> None:
+GREY = {"train": {"normalize": {"mean": [0.5] * 2, "std": [0.2] * 2}}}
+NUMBERS, PICTURES = np.zeros((30, 4), np.float32), np.zeros((40, 3, 8, 8), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "entry", "message"),
+    [
+        ({"x": NUMBERS}, {"network": {"name": "cnn"}}, r"datasets\.Digits\.data: mine\.npz has no array 'y'"),
+        ({"x": NUMBERS, "y": np.arange(30) % 3}, {"network": {"name": "cnn"}}, r"'cnn' for samples of shape \[4\]"),
+        ({"x": PICTURES, "y": np.arange(40) % 2}, GREY, r"datasets\.Digits: train\.normalize: it has 2 chan"),
+    ],
+)  # fmt: skip
+def test_what_a_file_of_ones_own_holds_is_known_before_training(
+    arrays: dict[str, np.ndarray], entry: dict[str, Any], message: str
+) -> None:
     """A network for pictures takes no table of numbers; what does not fit is one mistake, whatever asks for it."""
     write_yaml(Path("config/datasets/mine.yaml"), {"file": "mine.npz"})
+    np.savez("mine.npz", **arrays)
     data = {"dataset": "mine", "labels": {"rule": "original"}, "imbalance": {"rule": "none"}}
-    grey = {"normalize": {"mean": [0.5] * 2, "std": [0.2] * 2}}
-    numbers, pictures = np.zeros((30, 4), np.float32), np.zeros((40, 3, 8, 8), np.float32)
-    cases: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-        ({"x": numbers}, {"network": {"name": "cnn"}}, r"datasets\.Digits\.data: mine\.npz has no array 'y'"),
-        (
-            {"x": numbers, "y": np.arange(30) % 3},
-            {"network": {"name": "cnn"}},
-            r"'cnn' for samples of shape \[4\]",
-        ),
-        (
-            {"x": pictures, "y": np.arange(40) % 2},
-            {"train": grey},
-            r"datasets\.Digits: train\.normalize: it has 2 chan",
-        ),
-    ]
-    for arrays, entry, message in cases:
-        np.savez("mine.npz", **arrays)
-        digits = PAPER["datasets"]["Digits"] | {"data": data} | entry
-        with pytest.raises(UserError, match=FILE + f".*{message}") as raised:
-            preflight.check(cells(changed("datasets", "Digits", value=digits)))
-        assert len(str(raised.value).splitlines()) == 1
+    with pytest.raises(UserError, match=FILE + f".*{message}") as raised:
+        preflight.check(cells(datasets=lambda all: all["Digits"].update({"data": data} | entry)))
+    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_all_mistakes_are_told_at_once_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def change(paper: dict[str, Any]) -> None:
-        paper["methods"]["Plain"]["params"] = {}
-        paper["methods"]["Proximal"]["params"] = {"lr": True, "mu": 1}
-
+    params = {"Plain": {}, "Proximal": {"lr": True, "mu": 1}}
+    wrong = cells(methods=lambda all: [all[name].update(params=params[name]) for name in params])
     with pytest.raises(UserError) as raised:
-        preflight.check(cells(change))
+        preflight.check(wrong)
     lines = str(raised.value).splitlines()
     assert len(lines) == 2, "though each method has two cells"
     assert "method 'fedavg' needs lr" in lines[0] and "lr: Input should be a valid number" in lines[1]
     for listed, more in ((2, lines[1]), (1, "  ... and 1 more")):
         monkeypatch.setattr(preflight, "LISTED", listed)
         with pytest.raises(UserError) as raised:
-            preflight.check(cells(change))
+            preflight.check(wrong)
         assert str(raised.value).splitlines() == [lines[0], more]
 
 
-def test_a_method_is_held_against_its_task_and_against_who_takes_part(
+def test_a_method_is_held_against_its_task_who_takes_part_and_what_it_starts_from(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nested = {"algorithm": "local_scgd", "params": {"lr": 0.1, "beta_in": 0.6, "state": "own"}}
-    wrong = changed("methods", "Plain", value=PAPER["methods"]["Plain"] | nested)
     with pytest.raises(
         UserError, match=r"methods\.Plain on datasets\.Digits: method 'local_scgd' works on nested"
     ):
-        preflight.check(cells(wrong))
+        preflight.check(cells(methods=lambda all: all["Plain"].update(nested)))
+    first = {"First": {"algorithm": "fedavg", "params": {"l": 1}, "train": {"keep_model": True}}}
+    start = {"start": {"cell": {"method": "First"}}}
+    with pytest.raises(UserError, match="unknown hyper-parameter 'l'"):
+        preflight.check(
+            cells(methods=lambda all: [*(of.update(start) for of in all.values()), all.update(first)])
+        )
     monkeypatch.setattr(FederatedMethod, "partial", False)
     some = {"participation": {"rule": "random", "clients": 2}}
     with pytest.raises(UserError, match=r"methods\.Plain_too .*needs all clients in every round"):
-        preflight.check(cells(changed("methods", "Plain_too", "train", value=some)))
+        preflight.check(cells(**at("methods.Plain_too.train", some)))
 
 
 @pytest.mark.parametrize(
@@ -182,35 +178,21 @@ def test_a_method_is_held_against_its_task_and_against_who_takes_part(
     ],
 )
 def test_differences_of_gradients_take_a_smooth_network(hvp: str, activation: str, smooth: bool) -> None:
-    def change(paper: dict[str, Any]) -> None:
-        paper["datasets"]["Digits"]["network"]["options"]["activation"] = activation
-        names = ("lr", "lr_dual", "beta_x", "beta_y", "alpha_h", "rho")
-        params = dict.fromkeys(names, 0.1) | {"score": "sigmoid", "dual_step": "batch", "hvp": hvp}
-        paper["methods"]["Plain"] |= {"algorithm": "local_scgdam", "params": params, "grid": {}}
-
-    wanted = (
-        r"methods\.Plain on datasets\.Digits: hvp: finite_difference takes a smooth network, and 'mlp' has"
-    )
-    with contextlib.nullcontext() if smooth else pytest.raises(UserError, match=wanted):
-        preflight.check(cells(change))
-
-
-def test_what_a_cell_starts_from_is_checked_too() -> None:
-    def change(paper: dict[str, Any]) -> None:
-        paper["methods"]["First"] = {"algorithm": "fedavg", "params": {"l": 1}, "train": {"keep_model": True}}
-        for name in ("Plain", "Proximal", "Plain_too"):
-            paper["methods"][name]["start"] = {"cell": {"method": "First"}}
-
-    with pytest.raises(UserError, match="unknown hyper-parameter 'l'"):
-        preflight.check(cells(change))
+    names = ("lr", "lr_dual", "beta_x", "beta_y", "alpha_h", "rho")
+    params = dict.fromkeys(names, 0.1) | {"score": "sigmoid", "dual_step": "batch", "hvp": hvp}
+    method = {"algorithm": "local_scgdam", "params": params, "grid": {}}
+    kinked = at("datasets.Digits.network.options.activation", activation)
+    checked = cells(**kinked, methods=lambda all: all["Plain"].update(method))
+    said = r"methods\.Plain on datasets\.Digits: hvp: finite_difference takes a smooth network, and 'mlp' has"
+    with contextlib.nullcontext() if smooth else pytest.raises(UserError, match=said):
+        preflight.check(checked)
 
 
 def test_every_trial_of_every_method_is_checked_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells(changed("methods", "Plain_too", "grid", value={"lr, momentumm": [[0.1, 0.5]] * 4}))
+    rewrite(**at("methods.Plain_too.grid", {"lr, momentumm": [[0.1, 0.5]] * 4}))
     monkeypatch.setattr(workers, "train_run", lambda *args: pytest.fail("trained"))
-    with pytest.raises(
-        UserError, match=r"toy\.yaml: methods\.Plain_too: .*unknown hyper-parameter 'momentumm'"
-    ):
+    said = r"toy\.yaml: methods\.Plain_too: .*unknown hyper-parameter 'momentumm'"
+    with pytest.raises(UserError, match=said):
         tuning.tune_dataset(load_config(), "toy", "Digits", None, print)
 
 
@@ -273,12 +255,14 @@ def test_one_metric_for_each_site() -> None:
 
 @pytest.mark.parametrize("tests", ["all", "own"])
 def test_datasets_that_are_joined_are_the_sites(tests: str) -> None:
-    paper = copy.deepcopy(PAPER)
-    paper["defaults"]["data"] |= {"sources": ["mnist"], "tests": tests}
-    paper["tables"]["table1"] |= {"datasets": ["Digits"], "metrics": ["test_auc@sites"]}
-    write_yaml(Path("config/papers/toy.yaml"), paper)
+    joined = {"sources": ["mnist"], "tests": tests}
+    table = {"datasets": ["Digits"], "metrics": ["test_auc@sites"]}
+    checked = cells(
+        defaults=lambda defaults: defaults["data"].update(joined),
+        tables=lambda tables: tables["table1"].update(table),
+    )
     assert load_paper("toy").tables["table1"].metrics == ["test_auc@digits", "test_auc@mnist"]
-    preflight.check(clinic.cells())
+    preflight.check(checked)
 
 
 def test_a_method_for_two_classes_on_three_is_found_before_training() -> None:

@@ -15,45 +15,29 @@ from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
 from fedbench.train import progress
-from fedbench.train.progress import (
-    Reporter,
-    Trail,
-    counts,
-    duration,
-    say,
-    seconds_left,
-    share_done,
-    time_left,
-    whereabouts,
-)
+from fedbench.train.progress import Reporter, Trail
 
 AT = Progress(
     round=30, rounds=100, begun_at=10, seconds=40.0, latest={"test_auc": 0.75, "samples": 3.0}, first=2.0
 )
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
+def test_durations_are_said_in_a_fitting_unit() -> None:
+    for seconds, said in (
         (0.2, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (5300, "88 min"), (5400, "1 h 30 min"),
         (12000, "3 h 20 min"), (2 * 86400, "2 d 0 h"), (187200, "2 d 4 h"),
-    ],
-)  # fmt: skip
-def test_durations_are_said_in_a_fitting_unit(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+    ):  # fmt: skip
+        assert progress.duration(seconds) == said
 
 
 def test_time_left_counts_the_rounds_of_this_process_but_its_first() -> None:
-    assert seconds_left(AT) == pytest.approx(2.0 * 70)
-    assert seconds_left(replace(AT, begun_at=0)) == pytest.approx(38 / 29 * 70)
-    assert seconds_left(replace(AT, first=21.0)) == pytest.approx((40 - 21) / 19 * 70)
-    assert time_left(2, 6, 10, 40.0) == ", about 2 min left"  # ten seconds a cell
-    assert time_left(2, 2, 10, 40.0) == "" == time_left(2, 6, 0, 40.0)
-
-
-def test_counts_add_up() -> None:
-    assert counts(60, 12, 2, 1) == "cells: 12 of 60 done, 2 running, 1 failed, 45 left"
-    assert counts(3, 3, 0, 0) == "cells: 3 of 3 done"
+    assert progress.seconds_left(AT) == pytest.approx(2.0 * 70)
+    assert progress.seconds_left(replace(AT, begun_at=0)) == pytest.approx(38 / 29 * 70)
+    assert progress.seconds_left(replace(AT, first=21.0)) == pytest.approx((40 - 21) / 19 * 70)
+    assert progress.time_left(2, 6, 10, 40.0) == ", about 2 min left"  # ten seconds a cell
+    assert progress.time_left(2, 2, 10, 40.0) == "" == progress.time_left(2, 6, 0, 40.0)
+    assert progress.counts(60, 12, 2, 1) == "cells: 12 of 60 done, 2 running, 1 failed, 45 left"
+    assert progress.counts(3, 3, 0, 0) == "cells: 3 of 3 done"
 
 
 class Screen:
@@ -104,35 +88,35 @@ def test_no_time_is_said_after_the_first_round(monkeypatch: pytest.MonkeyPatch) 
     assert screen.text == "  seed 1: round 11/100, test_auc 0.7500\n  seed 1: round 11/100\n"
 
 
-def test_a_log_that_takes_no_line_does_not_stop_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Screen(full=True)
+def test_a_log_or_a_trail_that_cannot_be_written_does_not_stop_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen, seen = Screen(full=True), list[Any]()
     monkeypatch.setattr(sys, "stdout", screen)
-    say("anything")
+    progress.say("anything")
     assert screen.text == "anything\n", "it was tried"
+    Trail(tmp_path / "gone", seen.append)(AT)
+    assert seen == [AT] and not list(tmp_path.iterdir())
 
 
 def test_a_run_in_training_can_be_asked_where_it_is(project: Path, clock: list[float]) -> None:
     cell, store, seen = Plan(configuration.load_config(), "toy").cells()[0], Store(), list[Any]()
-    assert whereabouts(cell, store) == ""
+    assert progress.whereabouts(cell, store) == ""
     with store.claim(cell.runs[1].key) as folder:
-        assert whereabouts(cell, store) == "seed 1 (2 of 2), starting"
+        assert progress.whereabouts(cell, store) == "seed 1 (2 of 2), starting"
         trail = Trail(folder, seen.append)
         trail(AT)
-        assert whereabouts(cell, store) == "seed 1 (2 of 2), round 30/100, about 2 min left"
+        assert progress.whereabouts(cell, store) == "seed 1 (2 of 2), round 30/100, about 2 min left"
         trail(replace(AT, round=31))
         assert json.loads((folder / "progress.json").read_text())["round"] == 30, "not after every round"
         clock[0] += 6
         trail(replace(AT, round=32))
-        assert "round 32/100" in whereabouts(cell, store)
-        assert share_done(cell, store) == pytest.approx(0.32 / 2), "of two seeds the first has not begun"
+        assert "round 32/100" in progress.whereabouts(cell, store)
+        assert progress.share_done(cell, store) == pytest.approx(0.32 / 2), (
+            "of two seeds the first has not begun"
+        )
         (folder / "progress.json").write_text("{torn")
-        assert share_done(cell, store) == 0.0
-        assert whereabouts(cell, store).endswith("starting")
+        assert progress.share_done(cell, store) == 0.0
+        assert progress.whereabouts(cell, store).endswith("starting")
     assert [at.round for at in seen] == [30, 31, 32]
-    assert whereabouts(cell, store) == "", "nobody trains it any more"
-
-
-def test_a_trail_that_cannot_be_written_does_not_stop_the_work(tmp_path: Path) -> None:
-    seen = list[Any]()
-    Trail(tmp_path / "gone", seen.append)(AT)
-    assert seen == [AT] and not list(tmp_path.iterdir())
+    assert progress.whereabouts(cell, store) == "", "nobody trains it any more"
