@@ -47,26 +47,21 @@ def test_a_killed_process_leaves_no_file_and_the_next_one_fetches_it(
     assert (tmp_path / "file").read_bytes() == CONTENT
 
 
-def test_a_full_disk_is_not_taken_for_a_lost_connection(server: Server, url: str, disk: Disk) -> None:
-    item, folder = Download("file", (url, url), MD5), disk.path / "raw"
-    with pytest.raises(WriteError, match=r"cannot write .*file: No space left on device; free some space"):
-        obtain(item, folder, None, dataset="toy", cure="")
-    assert len(server.requests) == 1, "neither tried again nor elsewhere"
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_full_disk_is_not_taken_for_a_lost_connection_or_a_corrupt_file(
+    mirrored: bool, server: Server, url: str, disk: Disk, tmp_path: Path
+) -> None:
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "mirror/file").write_bytes(CONTENT)
+    item, folder = Download("file", () if mirrored else (url, url), MD5), disk.path / "raw"
+    mirror = str(tmp_path / "mirror") if mirrored else None
+    with pytest.raises(WriteError, match=r"cannot write .*file.*: No space left on device; free some space"):
+        obtain(item, folder, mirror, dataset="toy", cure="")
+    assert len(server.requests) == (not mirrored), "neither tried again nor elsewhere"
     assert not [*folder.iterdir()]
     disk.resize("2m")
-    obtain(item, folder, None, dataset="toy", cure="")
+    obtain(item, folder, mirror, dataset="toy", cure="")
     assert (folder / "file").read_bytes() == CONTENT
-
-
-def test_a_mirror_that_does_not_fit_on_the_disk_is_not_called_corrupt(disk: Disk, tmp_path: Path) -> None:
-    (tmp_path / "mirror").mkdir()
-    (tmp_path / "mirror" / "file").write_bytes(CONTENT)
-    item = Download("file", (), MD5)
-    with pytest.raises(WriteError, match="No space left on device"):
-        obtain(item, disk.path / "raw", str(tmp_path / "mirror"), dataset="toy", cure="")
-    disk.resize("2m")
-    obtain(item, disk.path / "raw", str(tmp_path / "mirror"), dataset="toy", cure="")
-    assert (disk.path / "raw" / "file").read_bytes() == CONTENT
 
 
 def test_processes_that_want_the_same_dataset_prepare_it_once(tmp_path: Path) -> None:

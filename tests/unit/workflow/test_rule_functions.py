@@ -16,7 +16,6 @@ from toy import write_yaml
 
 from fedbench import sealed_json
 from fedbench.commands.options import configured
-from fedbench.data import prepared
 from fedbench.errors import UserError
 from fedbench.study.cells import Cell
 from fedbench.workflow import requests
@@ -77,6 +76,8 @@ def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
     assert len(words) == 6, "the scale is an option of its own"
     other = call.config.model_copy(update={"paper": "other"})
     assert options_of(other) == call.options, "and so is the paper"
+    cores = [call.decoding_cores(SimpleNamespace(dataset=name)) for name in ("chestxray14", "digits")]
+    assert cores == [ALL_CORES, 1], "pictures are decoded by all"
     assert call.mirror == "--mirror 'raw files'" and call_of().options == "" == call_of().mirror
 
 
@@ -135,20 +136,6 @@ def test_a_change_of_what_is_shown_is_a_new_request_and_another_date_is_not() ->
         os.utime(tuned, (1, 1))  # a copy that keeps an older date
         asked.append(request()["asked"])
     assert asked[0] == asked[1] < asked[2]
-
-
-@pytest.mark.parametrize("outdated", [True, False])
-def test_a_dataset_whose_raw_files_have_changed_is_prepared_again(
-    outdated: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    call, digits = call_of(data_dir="data"), SimpleNamespace(dataset="digits")
-    monkeypatch.setattr(prepared, "outdated", lambda *_: outdated)
-    assert call.prepare_request(digits), "it is not there"
-    Path("data/prepared").mkdir(parents=True)
-    Path("data/prepared/digits.json").touch()
-    assert call.prepare_request(digits) == ["results/requests/training/request.json"] * outdated
-    cores = [call.decoding_cores(SimpleNamespace(dataset=name)) for name in ("chestxray14", "digits")]
-    assert cores == [ALL_CORES, 1], "pictures are decoded by all"
 
 
 def test_a_line_tells_how_the_training_stands_when_that_has_changed(

@@ -14,7 +14,6 @@ from fedbench.workflow.inputs import Inputs
 
 pytestmark = pytest.mark.usefixtures("project")
 BETTER = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
-CLAIMS = {"claims": [{"says": "Good", "in": ["table1"], "better": BETTER}]}
 
 
 def inputs(**given: Any) -> Inputs:
@@ -69,18 +68,9 @@ def test_a_table_whose_rows_and_columns_do_not_fit_asks_for_nothing(
         inputs().of_table("toy", "table1")
 
 
-def test_a_cell_waits_for_the_one_it_starts_from() -> None:
-    kept, start = {"train": {"keep_model": True}}, {"start": {"cell": {"method": "Plain"}}}
-    rewrite(methods=lambda methods: [methods["Plain"].update(kept), methods["Proximal"].update(start)])
-    asked = inputs()
-    by_method = {cell.method: cell for cell in asked.cells("toy", "table1") if cell.setting["p"] == 4}
-    assert str(by_method["Plain"].path) in asked.of_cell(by_method["Proximal"])
-    assert not [path for path in asked.of_cell(by_method["Plain"]) if path.startswith("results")]
-
-
 def test_tables_figures_and_claims_need_the_cells_that_the_scale_runs() -> None:
     assert inputs().everything(["tex"]) == ["tables/table1.tex", "figures/figure1.pdf"]
-    rewrite(**CLAIMS)
+    rewrite(claims=[{"says": "Good", "in": ["table1"], "better": BETTER}])
     asked = inputs()
     results = [str(cell.path) for cell in asked.cells("toy", "table1")]
     assert asked.of_table("toy", "table1") == asked.of_claims("toy") == results
@@ -110,16 +100,6 @@ def test_tables_about_the_data_need_what_they_count() -> None:
     assert asked.of_table("toy", "table4") == [f"{asked.config.data_dir}/prepared/digits.json"]
     (first,) = asked.of_table("toy", "table5")
     assert first in wanted
-
-
-def test_results_of_other_scales_and_papers_are_shown_and_ours_are_inputs_already() -> None:
-    """By claims and by the page."""
-    rewrite(**CLAIMS)
-    asked = inputs()
-    other, of_another = "results/cells/paper/toy/x/y/z.json", "results/cells/demo/mine/x/y/z.json"
-    write(asked.cells("toy", "table1")[0].path, other, of_another)
-    assert asked.other_results("toy") == [other]
-    assert asked.other_results() == sorted([other, of_another])
 
 
 def test_a_paper_shows_files_of_its_own_and_of_what_it_extends_and_the_page_those_of_all() -> None:
