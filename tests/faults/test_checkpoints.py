@@ -61,24 +61,15 @@ def of_server(content: dict[str, Any]) -> dict[str, Any]:
         (lambda content: content.pop("versions"), "versions"),
         (lambda content: content.update(format=0), "its format is 0, not 2"),
         (lambda content: content["state"].pop("ledger"), "its state lacks ledger"),
-        (
-            lambda content: of_server(content).update(w=of_server(content).pop("x")),
-            "its state server lacks x",
-        ),
-        (
-            lambda content: of_server(content).update(x=of_server(content)["x"][:-1].clone()),
-            "its state server x has another shape",
-        ),
+        (lambda content: of_server(content).pop("x"), "its state server lacks x"),
+        (lambda content: of_server(content).update(x=of_server(content)["x"][:-1].clone()), "x has another shape"),
         (lambda content: content["state"].update(round="one"), "its state round is no int"),
     ],
-)
+)  # fmt: skip
 def test_the_run_starts_again_and_says_why(
-    change: Callable[[dict[str, Any]], object],
-    reason: str,
-    digits: Path,
-    tmp_path: Path,
+    change: Callable[[dict[str, Any]], object], reason: str, digits: Path, tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
-) -> None:
+) -> None:  # fmt: skip
     store, undisturbed = Store(tmp_path / "runs"), train(Store(tmp_path / "calm"), digits)
     with pytest.raises(DiedError):
         train(store, digits, die)

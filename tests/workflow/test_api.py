@@ -55,7 +55,6 @@ def test_mistakes_are_named(in_project: Project) -> None:
     cell = fedbench.cells(NAME)[0]
     for pattern, given, says in (
         ("p4", {}, r"'p4' fits \d+ cells \(localscgdam/Digits"),
-        ("LocalSGDX", {}, "no cell matches 'LocalSGDX'"),
         (NAME, {"seed": [0]}, "unknown key of the configuration 'seed'. Did you mean 'seeds'"),
         (cell, {"scale": "demo"}, "has its scale already"),
         (cell, {"seeds": [5], "set": {"train.iterations": 2}}, "has its seeds and set already"),

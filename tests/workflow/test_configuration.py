@@ -24,18 +24,13 @@ def test_a_mistake_is_answered_before_any_work(project: Project) -> None:
     ):
         assert says in answered(project, "--config", given)
     with project.edit("config/papers/localscgdam.yaml") as paper:
-        momentum = paper["methods"]["LocalSGDM"]["params"].pop("momentum")
+        del paper["methods"]["LocalSGDM"]["params"]["momentum"]
     for call in (["-n"], []):
         said = answered(project, "tables/table1.tex", *call)
-        place = "error: config/papers/localscgdam.yaml: methods.LocalSGDM: method 'local_sgdm' needs momentum"
-        assert place in said
-    with project.edit("config/papers/localscgdam.yaml") as paper:
-        paper["methods"]["LocalSGDM"]["params"]["momentum"] = momentum
-        paper["tables"]["table1"]["methods"] = ["LocalSGDN"]
-    said = answered(project, "tables/table1.tex")
-    assert (
-        "config/papers/localscgdam.yaml: table1: unknown method 'LocalSGDN'. Did you mean 'LocalSGDM'" in said
-    )
+        assert (
+            "error: config/papers/localscgdam.yaml: methods.LocalSGDM: method 'local_sgdm' needs momentum"
+            in said
+        )
 
 
 def without_torch(project: Project) -> None:

@@ -20,21 +20,14 @@ from fedbench.study.configuration import load_paper, paper_keys
 from projects import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-WANTED = [
-    *PROJECT["dependencies"],
-    *(item for extra in PROJECT["optional-dependencies"].values() for item in extra),
-]
-PINS: dict[str, list[str]] = {}
-for name, version in re.findall(
-    r"^([\w.-]+)==([^\s;]+)", (ROOT / "requirements.lock").read_text(), flags=re.M
-):
-    PINS.setdefault(canonicalize_name(name), []).append(version)
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 
 
 def test_the_lock_pins_what_pyproject_asks_for() -> None:
-    for wanted in map(Requirement, WANTED):
-        pins = PINS.get(canonicalize_name(wanted.name))
+    pinned = re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / "requirements.lock").read_text(), flags=re.M)
+    for wanted in map(Requirement, sum(PROJECT["optional-dependencies"].values(), PROJECT["dependencies"])):
+        name = canonicalize_name(wanted.name)
+        pins = [version for other, version in pinned if canonicalize_name(other) == name]
         assert pins, f"{wanted.name} is not in requirements.lock: run `make lock`"
         assert all(wanted.specifier.contains(version) for version in pins), (wanted, pins)
 
@@ -75,17 +68,27 @@ def test_it_imports_without(program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-KEPT = """published/climb/a.csv tables/gallery/climb/table1.md figures/gallery/climb/figure1.svg data/raw/a
-results/runs/a/run.json config/config.yaml"""
-BUILT = """tables/table1.tex tables/table1.json tables/climb/table2.pdf figures/climb/figure1.svg report.html
-logs/a.log"""
+KEPT = [
+    "published/climb/a.csv",
+    "tables/gallery/climb/table1.md",
+    "figures/gallery/climb/figure1.svg",
+    "data/raw/a",
+]
+KEPT += ["results/runs/a/run.json", "config/config.yaml"]
+BUILT = [
+    "tables/table1.tex",
+    "tables/climb/table2.pdf",
+    "figures/climb/figure1.svg",
+    "report.html",
+    "logs/a.log",
+]
 
 
 def test_clean_removes_what_was_built_here_and_keeps_the_examples(tmp_path: Path) -> None:
-    for path in (tmp_path / name for name in (*KEPT.split(), *BUILT.split())):
+    for path in (tmp_path / name for name in (*KEPT, *BUILT)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     shutil.copy(ROOT / "Makefile", tmp_path)
     subprocess.run(["make", "clean"], cwd=tmp_path, check=True)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {*KEPT.split(), "Makefile"} and not (tmp_path / "tables/climb").exists()
+    assert left == {*KEPT, "Makefile"} and not (tmp_path / "tables/climb").exists()
