@@ -9,7 +9,7 @@ from fedbench.errors import UserError, unknown
 from fedbench.results.names import AVERAGE, SLOPE
 from fedbench.results.statistics import LEAST
 from fedbench.study.plan import Plan
-from fedbench.study.references import TRAINING, gain_of
+from fedbench.study.references import TRAINING, gain_over
 from fedbench.study.schema import FigureSpec, Paper, TableSpec, Value
 
 Place = tuple[tuple[str, Value], ...]
@@ -100,7 +100,7 @@ def axes(plan: Plan, spec: TableSpec) -> dict[str, list[Value]]:
             raise unknown("axis to average over", spec.average, grid.keys() - {"method"})
         grid[spec.average] = [*grid[spec.average], AVERAGE]
     if spec.references:
-        grid[TRAINING] = [*grid[TRAINING], gain_of(spec.references)]
+        grid[TRAINING] = [*grid[TRAINING], gain_over(spec.references[0])]
     if spec.slope is not None:
         _check_slope(spec.slope, grid, settings)
         grid[spec.slope] = [*grid[spec.slope], SLOPE]

@@ -104,14 +104,11 @@ class Plan:
             if name not in study.datasets:
                 raise unknown(f"dataset of {study.key}", name, study.datasets)
         ours = [name for name, entry in study.datasets.items() if not entry.printed]
-        table = isinstance(spec, TableSpec)
-        additions = (
-            (ours if spec.additions is None else spec.additions) if isinstance(spec, TableSpec) else []
-        )
-        listed = [name for name in wanted if name in spec.datasets or name in additions]
-        if not listed and not table and run.stand_in is not None and run.stand_in in wanted:
-            return [run.stand_in]
-        return listed
+        if isinstance(spec, TableSpec):
+            shown: set[str | None] = {*spec.datasets, *(ours if spec.additions is None else spec.additions)}
+        else:
+            shown = {*spec.datasets} if {*wanted} & {*spec.datasets} else {run.stand_in}
+        return [name for name in wanted if name in shown]
 
     def cell(self, dataset: str, setting: Mapping[str, Value], method: str) -> Cell:
         """Return the cell of one place, whether the scale runs it or not. To resolve one takes a millisecond."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 from fedbench.study.entries import SettingEntry
@@ -54,8 +53,3 @@ def _placed(spec: TableSpec) -> TableSpec:
     if not spec.references or TRAINING in (*spec.rows, *spec.columns):
         return spec
     return spec.model_copy(update={"rows": [*spec.columns, *spec.rows], "columns": [TRAINING]})
-
-
-def gain_of(references: Sequence[str]) -> str:
-    """Return the gain that is shown beside references: that over the first."""
-    return gain_over(references[0])

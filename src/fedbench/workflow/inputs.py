@@ -156,7 +156,7 @@ class Inputs:
     def _data(self, paper_key: str, spec: TableSpec) -> list[RunSpec]:
         """List runs with the data of a table about the data: those datasets that the scale runs."""
         plan, paper = self.plan(paper_key), self.paper(paper_key)
-        axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+        axes = paper.values(spec)
         settings = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         method = next(iter(paper.methods))
         return [
