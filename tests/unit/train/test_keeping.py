@@ -68,11 +68,6 @@ def planned(described: str, method: str = "Plain", **entry: Any) -> Cell:
     return cells()[0]
 
 
-def digits(**run: Any) -> Cell:
-    """A cell on pictures of a library, its runs changed."""
-    return changed(cells()[0], **run)
-
-
 def changed(cell: Cell, **run: Any) -> Cell:
     return cell.model_copy(update={"runs": [one.model_copy(update=run) for one in cell.runs]})
 
@@ -103,20 +98,18 @@ def result(clinic: tuple[Path, fedbench.Result], monkeypatch: pytest.MonkeyPatch
 
 
 def test_scikit_learn_makes_the_numbers_of_the_table_of_them(result: fedbench.Result) -> None:
-    shown, sites = result.predictions, set()
+    shown = result.predictions
+    assert {*shown["site"]} == {*HOSPITALS}
     for run in result.runs.to_dict("records"):
         for part, of in (("test", "test"), ("validation", "val")):
             chosen = shown[(shown["seed"] == run["seed"]) & (shown["part"] == part)]
-            assert auc(chosen["score"].to_numpy(), chosen["label"].to_numpy()) == run[f"{of}_auc"]
-            ours = roc_auc_score(chosen["label"], chosen["score"])
-            assert ours == pytest.approx(run[f"{of}_auc"], rel=1e-15, abs=0)
-            ours = average_precision_score(chosen["label"], chosen["score"])
-            assert ours == pytest.approx(run[f"{of}_ap"], rel=1e-15, abs=0)
-            for site, of_site in chosen[chosen["part"] == "test"].groupby("site"):
-                sites.add(site)
-                expected = run[f"test_auc@{site}"]
-                assert auc(of_site["score"].to_numpy(), of_site["label"].to_numpy()) == expected
-    assert sites == {*HOSPITALS}
+            labels, scores = chosen["label"].to_numpy(), chosen["score"].to_numpy()
+            assert auc(scores, labels) == run[f"{of}_auc"]
+            assert roc_auc_score(labels, scores) == pytest.approx(run[f"{of}_auc"], rel=1e-15, abs=0)
+            assert average_precision_score(labels, scores) == pytest.approx(run[f"{of}_ap"], rel=1e-15, abs=0)
+        tested = shown[(shown["seed"] == run["seed"]) & (shown["part"] == "test")]
+        for site, at in tested.groupby("site"):
+            assert auc(at["score"].to_numpy(), at["label"].to_numpy()) == run[f"test_auc@{site}"]
     test = shown[shown["part"] == "test"].groupby("seed")
     mean = test.apply(lambda of: roc_auc_score(of["label"], of["score"])).mean()
     assert mean == pytest.approx(result.metrics["test_auc"], rel=1e-15, abs=0)
@@ -124,11 +117,11 @@ def test_scikit_learn_makes_the_numbers_of_the_table_of_them(result: fedbench.Re
     assert texts and not any(b"P001" in text for text in texts), "a patient's name is in the store"
 
 
-def test_each_row_is_that_of_the_file() -> None:
-    shown, table = trained(cell_of(keys="missing: drop")).predictions, patients()
-    assert table["age"].isna().any() and not shown.duplicated(["seed", "row"]).any()
+@pytest.mark.parametrize("missing", ["median", "drop"])
+def test_each_row_is_that_of_the_file(missing: str) -> None:
+    shown, table = trained(cell_of(keys=f"missing: {missing}")).predictions, patients()
     source = table.loc[shown["row"]].reset_index(drop=True)
-    assert source["age"].notna().all(), "such rows are left out"
+    assert source["age"].isna().any() == (missing == "median") and not shown.duplicated(["seed", "row"]).any()
     assert (source["patient"] == shown["group"]).all() and (source["hospital"] == shown["site"]).all()
     assert ((source["finding"] == "case") == shown["label"]).all()
     groups = {part: {*of} for part, of in shown.groupby("part")["group"]}
@@ -137,13 +130,19 @@ def test_each_row_is_that_of_the_file() -> None:
 
 
 def test_of_library_data_a_row_is_a_place_and_no_file_can_be_scored() -> None:
-    result = trained(digits())
+    result = trained(cells()[0])
     shown = result.predictions
     assert first_seed(shown)["row"].tolist() == [*range(len(first_seed(shown)))]
     assert "group" not in shown and "site" not in shown
     Path("patients.csv").touch()
     with pytest.raises(UserError, match="a model on digits cannot score a file yet"):
         result.predict("patients.csv")
+
+
+@pytest.mark.parametrize("name", ["none.csv", "config"])
+def test_a_file_that_is_not_there_is_named(name: str, result: fedbench.Result) -> None:
+    with pytest.raises(UserError, match=f"^{name} does not exist, or is no table"):
+        result.predict(name)
 
 
 def test_without_the_flag_the_message_says_what_to_do_and_numbers_stay() -> None:
@@ -159,7 +158,8 @@ def test_without_the_flag_the_message_says_what_to_do_and_numbers_stay() -> None
 
 def test_what_has_no_predictions_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """Clients that are no sites, so that no client's model is that of a sample, and a task without scores."""
-    alone = digits(train=digits().runs[0].train.model_copy(update={"reference": "local"}))
+    digits = cells()[0]
+    alone = changed(digits, train=digits.runs[0].train.model_copy(update={"reference": "local"}))
     options = {"sigma": 0.1, "copies": 2, "first_samples": 1, "penalty_weight": 0.0, "penalty_gamma": 1.0}
     task = TaskSpec(name="invariant", options=options)
     nested = changed(cell_of(), method="fcsg", params={"lr": 0.1}, task=task)
@@ -326,9 +326,3 @@ def test_pictures_of_another_folder_are_scored_as_those_of_the_test_part() -> No
         scored(result, rows)
     with pytest.raises(UserError, match="lacks the column 'path'"):
         scored(result, rows.drop(columns="path"), "elsewhere")
-
-
-@pytest.mark.parametrize("name", ["none.csv", "config"])
-def test_a_file_that_is_not_there_is_named(name: str, result: fedbench.Result) -> None:
-    with pytest.raises(UserError, match=f"^{name} does not exist, or is no table"):
-        result.predict(name)

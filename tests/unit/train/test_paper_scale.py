@@ -18,7 +18,6 @@ import pandas as pd
 import pytest
 import torch
 import toy
-import yaml
 
 from fedbench.engine import checkpoint
 from fedbench.store.exchange import import_runs
@@ -46,11 +45,13 @@ def test_what_was_trained_is_added_to_reproduced_and_trained_once(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    def lend(hours: int) -> None:
+        monkeypatch.setattr(sys, "argv", f"paper_scale.py --hours {hours} --scale demo --jobs 1".split())
+        paper_scale.main()
+
     monkeypatch.setattr(paper_scale, "ORDER", (paper_scale.Part("toy", "table1", "Digits", (1,), {"p": 2}),))
     monkeypatch.setattr(sys, "executable", str(stand_ins() / "python"))
-    words = ["--scale", "demo", "--jobs", "1"]
-    monkeypatch.setattr(sys, "argv", ["paper_scale.py", "--hours", "1", *words])
-    paper_scale.main()
+    lend(1)
     rows = pd.read_csv("reproduced/demo/toy.csv")
     assert {*rows["method"]} == {*toy.PAPER["methods"]} and {*rows["seed"]} == {1} and {*rows["p"]} == {2}
     assert {*pd.read_csv("reproduced/demo/curves/toy.csv")["key"]} == {*rows["key"]}
@@ -58,12 +59,11 @@ def test_what_was_trained_is_added_to_reproduced_and_trained_once(
     written = Path("reproduced/demo/toy.csv").read_bytes()
     shutil.rmtree("reproduced")
     shutil.rmtree("results/cells")  # as where runs were imported
-    monkeypatch.setattr(sys, "argv", ["paper_scale.py", "--hours", "0", *words])
-    paper_scale.main()
+    lend(0)
     assert Path("reproduced/demo/toy.csv").read_bytes() == written
     capsys.readouterr()
     shutil.rmtree("results")
-    paper_scale.main()
+    lend(0)
     assert "0 runs to train" in capsys.readouterr().out, "the files alone say that nothing is left to do"
 
 
@@ -74,11 +74,8 @@ def test_rehearsal_of_a_loan(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Two runs end, each is saved before the next begins, and the third is in the middle when the machine is taken."""
-    path = project / "config/papers/toy.yaml"
     endless = {"p": {2: {"train": {"iterations": 10**7, "evaluations": 1}}}}
-    study = yaml.safe_load(path.read_text())
-    study["methods"]["Plain_too"]["at"] = endless
-    path.write_text(yaml.safe_dump(study, sort_keys=False))
+    toy.rewrite(methods=lambda methods: methods["Plain_too"].update(at=endless))
     parts = (paper_scale.Part("toy", "table1", "Digits", (1,), {"p": 2}),)
     short, short_too, long = [job.run.key for job in paper_scale.missing(parts, "demo")]
     out = tmp_path_factory.mktemp("out")
