@@ -1,4 +1,4 @@
-"""A project with one small paper: two settings, three methods, a tiny scale on digits."""
+"""A project with one small paper: two settings, three methods, a tiny scale on digits or a table of one's own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from fedbench.study.cells import Cell
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
 
 PAPER: dict[str, Any] = {
     "title": "A toy",
@@ -113,3 +117,26 @@ def rewrite(**parts: Any) -> None:
         else:
             paper[name] = part
     write_yaml(Path("config/papers/toy.yaml"), paper)
+
+
+BY_SITE: dict[str, Any] = {"clients": "sites", "partition": {"rule": "by_site"}}
+AS_IT_IS: dict[str, Any] = {"labels": {"rule": "original"}, "imbalance": {"rule": "none"}}
+"""Keys of ``data``: hospitals are clients; labels and their shares are those of the file."""
+
+
+def write_clinic(described: str, table: dict[str, Any], data: dict[str, Any], **entry: Any) -> dict[str, Any]:
+    """Write the YAML of a dataset, and the toy paper with it and changes of its first table; return the paper."""
+    Path("config/datasets").mkdir(exist_ok=True)
+    Path("config/datasets/clinic.yaml").write_text(described)
+    paper = copy.deepcopy(PAPER)
+    network = {"name": "mlp", "options": {"hidden": [4]}}
+    paper["datasets"] = {"Digits": {"data": {"dataset": "clinic", **data}, "network": network, **entry}}
+    paper["tables"]["table1"] |= {"datasets": ["Digits"], **table}
+    del paper["figures"]
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    return paper
+
+
+def clinic_cells() -> list[Cell]:
+    """The cells of the first table."""
+    return Plan(load_config(), "toy").cells("table1")

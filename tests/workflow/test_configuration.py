@@ -1,10 +1,14 @@
-"""The configuration as Snakemake sees it: what can be given, and what a mistake is answered with."""
+"""The configuration as Snakemake sees it, and the workflow where fedbench is not installed."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
-from projects import BIN, Project
+from fedbench.study.schema import Config
+from projects import BIN, ROOT, Project
 
 TABLE = ("tables/table1.tex", "-n")
 
@@ -65,3 +69,40 @@ def test_cells_share_the_cores_for_their_seeds_and_jobs_on_a_card_claim_one(proj
     assert "rule train:" in shown and "rule train:" not in counted, "a call that shows no jobs counts them"
     summary = counted.rpartition("Job stats:")[2]
     assert summary == shown.rpartition("Job stats:")[2] and "train" in summary and "Reasons:" in summary
+
+
+# runs `snakemake` as in an environment of Snakemake alone: fedbench and what it alone needs cannot be imported
+BARE = """
+import sys
+sys.modules |= dict.fromkeys(("fedbench", "scipy", "sklearn", "torch", "typer"))
+from snakemake.cli import main
+sys.argv[0] = "snakemake"
+main(sys.argv[1:])
+"""
+
+
+def call(*command: str | Path, folder: Path = ROOT) -> tuple[int, str]:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_the_readme_of_the_configuration_has_each_key() -> None:
+    text = (ROOT / "config/README.md").read_text()
+    assert [name for name in Config.model_fields if f"| `{name}` |" not in text] == []
+
+
+def test_where_fedbench_is_not_installed_the_rules_can_be_linted_and_nothing_runs() -> None:
+    status, said = call(sys.executable, "-c", BARE, "--lint")
+    assert status == 0 and "your workflow is in a good condition" in said, said
+    status, said = call(sys.executable, "-c", BARE, "--dry-run", "tables/table1.md")
+    assert status == 1 and "error: fedbench is not installed where Snakemake runs; run `make setup`" in said
+    assert "Traceback" not in said
+
+
+def test_another_workflow_that_takes_it_as_a_module_is_told_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(
+        f'module fedbench:\n    snakefile: "{ROOT}/workflow/Snakefile"\n    config: config\n\n'
+        "use rule * from fedbench as fedbench_*\n"
+    )
+    status, said = call(BIN / "snakemake", "--dry-run", folder=tmp_path)
+    assert status == 1 and "run it in a clone of fedbench or in a folder made by `fedbench init`" in said

@@ -1,4 +1,4 @@
-"""Results of cells: lists of runs, made again when they are damaged or say another thing than the store."""
+"""Results of cells: lists of runs, made again when they are damaged, forgotten, or say another thing than the store."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from fedbench.commands.cli import app
 from fedbench.errors import UserError
 from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
-from fedbench.store import cell_files
+from fedbench.store import cell_files, code, journal
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
+from fedbench.train import training
 
+pytestmark = pytest.mark.usefixtures("project")
 TRAIN = TrainSpec(rounds=1, period=1, batch_size=1)
 RUN = RunSpec(
     data=DataSpec(dataset="digits", clients=2), network=NetworkSpec(name="mlp"), method="coda", params={},
@@ -25,9 +31,8 @@ RECORD = Record(RUN.key, RUN.model_dump(mode="json"), "finished", "", {"test_auc
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The result of a cell with one run, in a project."""
-    monkeypatch.chdir(tmp_path)
+def path() -> Path:
+    """The result of a cell with one run."""
     store = Store()
     with store.claim(RUN.key):
         cell_files.write_cell(CELL, [store.finish(RECORD, [{"round": 0, "test_auc": 0.942}])])
@@ -79,3 +84,90 @@ def test_a_curve_is_what_was_written_or_an_error(path: Path) -> None:
         store.table(RUN.key, "curve.csv")
     record = store.record(RUN.key)
     assert record is not None and record.metrics == RECORD.metrics, "its record is whole"
+
+
+PLAIN = "toy/Digits/p2_imratio0.2/Plain"
+OTHER = "toy/Digits/p2_imratio0.2/Proximal"
+
+
+def call(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_the_cells_named_are_trained_again_to_the_same_numbers_and_no_others(project: Path) -> None:
+    for cell in (PLAIN, OTHER):
+        call("run", cell)
+    store, cells = Store(), {cell.name: cell for cell in Plan(load_config(), "toy").cells()}
+    keys = {name: [run.key for run in cells[name].runs] for name in (PLAIN, OTHER)}
+    before = {path: path.read_bytes() for path in sorted(project.glob("results/runs/*/curve.csv"))}
+    assert call("forget", PLAIN).stdout == f"{PLAIN}, scale demo: 2 of 2 runs forgotten\n"
+    assert store.keys() == sorted(keys[OTHER])
+    noted = [line["key"] for line in journal.read_journal(store.root) if line["event"] == "forgotten"]
+    assert noted == keys[PLAIN]
+    assert not cells[PLAIN].path.exists() and cells[OTHER].path.exists()
+    assert not [path for path in store.root.iterdir() if path.name.startswith(tuple(keys[PLAIN]))]
+    call("run", PLAIN)
+    assert {path: path.read_bytes() for path in sorted(project.glob("results/runs/*/curve.csv"))} == before
+
+
+def test_only_runs_that_other_code_made_are_forgotten_where_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for cell, made_by in ((PLAIN, "old"), (OTHER, "new")):
+        monkeypatch.setattr(training, "digest_of", lambda run, made_by=made_by: made_by)
+        call("run", cell)
+    monkeypatch.setattr(code, "digest_of", lambda run: "new")
+    said = call("run", "p2_imratio0.2").stdout
+    assert f"other code made 2 runs of {PLAIN};" in said and "forget --other-code" in said
+    assert call("forget", "--other-code").stdout == f"{PLAIN}, scale demo: 2 of 2 runs forgotten\n"
+    assert "other code" in call("forget", "--other-code").stdout
+    assert CliRunner().invoke(app, ["forget"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "forgotten"),
+    [
+        ("Plain", {"Plain"}),
+        ("Digits/p2_imratio0.2/Plain", {"Plain"}),
+        ("*/p2_*/P*", {"Plain", "Plain_too", "Proximal"}),
+        ("toy/*/Proximal", {"Proximal"}),
+        ("Pla", set()),
+        ("igits/p2_imratio0.2/Plain", set()),
+        ("lain*", set()),
+    ],
+)
+def test_a_word_is_a_whole_part_of_a_name_and_unfinished_runs_go_too(
+    pattern: str, forgotten: set[str]
+) -> None:
+    store, cells = Store(), Plan(load_config(), "toy").cells()
+    for cell in cells:
+        with store.claim(cell.runs[0].key):
+            store.checkpoint(cell.runs[0].key).write_bytes(b"of the old code")
+    result = CliRunner().invoke(app, ["forget", pattern])
+    gone = {line.partition(",")[0] for line in result.stdout.splitlines()}
+    assert result.exit_code == (0 if forgotten else 2), result.output
+    assert forgotten or f"no cell matches {pattern!r}" in result.stderr
+    assert all(line.endswith("1 of 2 runs forgotten") for line in result.stdout.splitlines())
+    assert {name.split("/")[3] for name in gone} == forgotten
+    left = {cell.name for cell in cells if store.checkpoint(cell.runs[0].key).exists()}
+    assert left == {cell.name for cell in cells} - gone
+
+
+def test_nothing_to_forget_is_said() -> None:
+    assert call("forget", PLAIN).stdout == "none of these cells has a run at scale demo\n"
+    assert call("forget", "Plain", "--scale", "paper").stdout.endswith("at scale paper\n")
+    assert not Path("results").exists()
+
+
+def test_a_run_that_cells_share_is_forgotten_for_both(project: Path) -> None:
+    (project / "config/papers/mine.yaml").write_text("extends: toy\ntables: {table1: {}}\n")
+    call("run", PLAIN)
+    shared = PLAIN.replace("toy/", "mine/")
+    assert call("list", shared).stdout == f"{shared}  2/2 runs, not tuned\n", "its name names its paper"
+    result = Path(f"results/cells/demo/{PLAIN}.json")
+    assert result.exists()
+    said = call("forget", shared).stdout
+    assert f"{result} showed one of them and is made again" in said
+    assert Store().keys() == [] and not result.exists()

@@ -1,4 +1,4 @@
-"""Runs that move between machines: whole and checked, or refused by name, and what no archive may do."""
+"""Runs that move between machines: whole and checked, or refused by name, also after power cuts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,44 @@ import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from made_up import add
 
 from fedbench import files, sealed_json
 from fedbench.errors import UserError
+from fedbench.spec import digest
 from fedbench.store import exchange, journal
 from fedbench.store.exchange import Imported, export_runs, import_runs
+from fedbench.store.record import Record
 from fedbench.store.runs import Store
+
+
+def add(store: Store, seed: int, auc: float = 0.5, curve: float = 0.5) -> str:
+    """Put a run into a store that ends with ``auc``, and whose curve says ``curve``; return its key."""
+    spec = {"method": "coda", "data": {"dataset": "digits"}, "seed": seed}
+    key = digest(spec)
+    with store.claim(key):
+        record = Record(key, spec, "finished", "", {"test_auc": auc}, {"commit": "abc"}, {})
+        store.finish(
+            record, [{"round": 0, "test_auc": curve}], [{"round": 0, "quantity": "dual", "client0": 1.0}]
+        )
+    return key
+
+
+@pytest.fixture
+def other_store(tmp_path: Path) -> Store:
+    """A store with three runs."""
+    store = Store(tmp_path / "there" / "results" / "runs")
+    for seed in range(3):
+        add(store, seed)
+    return store
+
+
+@pytest.fixture
+def this_store(tmp_path: Path) -> Store:
+    """An empty store."""
+    return Store(tmp_path / "here")
 
 
 def content(store: Store) -> dict[str, bytes]:
@@ -240,3 +269,53 @@ def test_headers_that_lie_are_one_line(this_store: Store, tmp_path: Path, lie: b
     with pytest.raises(UserError) as caught:
         import_runs(this_store, tmp_path / "a.tar")
     assert "\n" not in str(caught.value) and "not an archive of runs" in str(caught.value)
+
+
+class Disk:
+    """Sees what reaches the disk, and what is renamed.
+
+    Attributes:
+        moved: what took its final name, in order; with what of it was not on the disk.
+        unsure: folders whose entries have changed since they were last on the disk.
+    """
+
+    def __init__(self) -> None:
+        self.moved, self.unsure = list[tuple[Path, set[str]]](), set[Path]()
+        self._safe = set[tuple[int, int]]()  # inodes, and when they were written
+
+    def fsync(self, descriptor: int) -> None:
+        self._safe.add(_state(os.fstat(descriptor)))
+        self.unsure.discard(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    def rename(self, old: Any, new: Any) -> None:
+        old, new = Path(old), Path(new)
+        lost = {path.name for path in (old, *old.rglob("*")) if _state(path.stat()) not in self._safe}
+        self.moved.append((new, lost))
+        self.unsure.add(new.parent)
+
+
+def _state(facts: os.stat_result) -> tuple[int, int]:
+    return facts.st_ino, facts.st_mtime_ns
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """The disk, watched."""
+    disk = Disk()
+
+    def watch(name: str, see: Any) -> None:
+        original = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given: [see(*given), original(*given)])
+
+    watch("fsync", disk.fsync), watch("rename", disk.rename), watch("replace", disk.rename)
+    return disk
+
+
+def test_a_run_that_finished_or_came_and_a_file(
+    other_store: Store, this_store: Store, disk: Disk, tmp_path: Path
+) -> None:
+    runs = [add(this_store, 7), *import_runs(this_store, other_store.root).new]
+    files.write(tmp_path / "result.json", "{}")
+    named = [*map(this_store.path, runs), tmp_path / "result.json"]
+    assert disk.moved == [(path, set()) for path in named] and len(named) == 5
+    assert disk.unsure <= {tmp_path}, "a folder of results"

@@ -1,17 +1,21 @@
-"""From configuration to cells: counts of the papers' tables, names, which cells a scale runs."""
+"""From configuration to cells: names, which cells a scale runs; what the shipped studies say of their cells."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from toy import PAPER, rewrite
 
+from fedbench import tasks
+from fedbench.algorithms import make_method
 from fedbench.errors import UserError
+from fedbench.spec import RunSpec, TrainSpec
 from fedbench.study import plan
-from fedbench.study.cells import matching, resolve
-from fedbench.study.configuration import load_config, load_paper
+from fedbench.study.cells import Cell, matching, resolve
+from fedbench.study.configuration import load_config, load_paper, load_scale
 from fedbench.study.plan import Plan
 
 
@@ -97,16 +101,6 @@ class TestToy:
         assert self.datasets() == set() and self.datasets("figure1") == {"Digits"}
         assert self.datasets("figure1", datasets="Other") == set()
 
-    def test_patterns(self) -> None:
-        chosen = self.cells()
-        for pattern, methods in {
-            "toy/Digits/p2_imratio0.2/Plain": ["Plain"],  # and not Plain_too with it
-            "*/p2_*/Pla*": ["Plain", "Plain_too"],
-            "Proximal": ["Proximal"] * 2,
-            "*": ["Plain", "Proximal", "Plain_too"] * 2,
-        }.items():
-            assert [cell.method for cell in matching(chosen, pattern)] == methods
-
     def test_many_methods_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for named, said in ((3, "Plain, Proximal, Plain_too"), (2, "Plain, Proximal and 1 more")):
             monkeypatch.setattr(plan, "NAMED", named)
@@ -128,3 +122,99 @@ class TestToy:
         about = {"title": "Data", "datasets": ["Digits"], "metrics": ["n_samples"], "rows": ["dataset"]}
         rewrite(tables={name: about | {"kind": name} for name in ("data", "facts")})
         assert self.cells("data") == self.cells("facts") == []
+
+
+SCALES = ("demo", "reduced", "paper")
+
+
+def cells(study: str, scale: str, target: str | None = None) -> list[Cell]:
+    return Plan(load_config(overrides={"scale": scale}), study).cells(target)
+
+
+@pytest.mark.parametrize("dataset", load_paper("arena").datasets)
+@pytest.mark.parametrize("scale", SCALES)
+def test_methods_of_arena_share_partitions_batches_and_schedule(dataset: str, scale: str) -> None:
+    paper = load_paper("arena")
+    entered = [name for name, method in paper.methods.items() if method.has({"dataset": dataset})]
+    runs = {name: resolve(paper, load_scale(scale), dataset, {}, name, tuned={}) for name in entered}
+    first, pooled = runs["FedAvg"], runs.pop("Pooled")
+    for name, run in runs.items():
+        train = run.train.model_copy(update={"prior": first.train.prior})  # of the min-max loss alone
+        assert (run.network, run.data, train) == (first.network, first.data, first.train), name
+    full = first.train.participation.clients or first.data.clients
+    assert pooled.network == first.network and pooled.data.imbalance == first.data.imbalance
+    assert pooled.data.clients == 1 and pooled.train.iterations == first.train.iterations
+    assert pooled.train.batch_size == full * (first.train.batch_size or 0)
+
+
+def test_one_pre_training_of_codasca_serves_all_findings_and_numbers_of_sources() -> None:
+    chosen = cells("codasca", "paper", "table4")
+    starts = {run.start.run.key for cell in chosen for run in cell.runs if run.start and run.start.run}
+    assert len(starts) == len(chosen[0].runs) and len({cell.key for cell in chosen}) == 25
+    first = chosen[0].runs[0]
+    assert first.start is not None and first.start.drop_head and first.start.run is not None
+    before = first.start.run
+    assert before.method == "adam" and before.data.clients == 1 and before.params["lr"] == 1e-5
+    assert before.data.labels.rule == "original" and before.train.epochs == 2
+    by_sources = {c.setting["k_sources"]: c.runs[0] for c in chosen if c.setting["disease"] == "C1"}
+    assert by_sources[3].data.datasets == ("chexpert_valid", "chestxray14", "padchest")
+    assert by_sources[3].data.labels.positive == ("edema",) and by_sources[3].data.clients == 3
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_methods_of_cycp_differ_in_what_they_are_alone(scale: str) -> None:
+    """The same data, rounds, steps and numbers of clients for all; RS draws at random, CyCp by group."""
+    shared = ("iterations", "period", "batch_size", "evaluations", "select", "augment", "normalize")
+    firsts, chosen = dict[str, RunSpec](), cells("cycp", scale, "table1")
+    for cell in chosen:
+        mine = cell.runs[0]
+        first = firsts.setdefault(cell.dataset, mine)
+        assert mine.data == first.data and mine.network == first.network
+        assert all(getattr(mine.train, name) == getattr(first.train, name) for name in shared)
+        who, others = mine.train.participation, first.train.participation
+        assert who.rule == ("random" if cell.method.startswith("RS") else "cyclic")
+        assert (who.clients, who.groups) == (others.clients, others.groups)
+    if scale == "paper":
+        by_method = {cell.method: cell.runs[0] for cell in reversed(chosen)}
+        rs, cycp = by_method["RS-Pairwise"], by_method["CyCp-Pairwise"]
+        assert {name for name in rs.params if rs.params[name] != cycp.params[name]} == {"pool"}
+        fields = TrainSpec.model_fields
+        differing = [name for name in fields if getattr(rs.train, name) != getattr(cycp.train, name)]
+        assert differing == ["participation"]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_cell_of_fcsg_has_a_task_that_its_method_takes(scale: str) -> None:
+    kinds = {"ILR": "invariant", "ILR-norm": "invariant", "Omniglot": "maml", "Sinusoids": "sinusoids"}
+    for cell in cells("fcsg", scale):
+        run, plain = cell.runs[0], cell.method in ("FedAvg", "CODASCA")
+        wanted = "more_positives" if plain else kinds.get(cell.dataset, "average_precision")
+        assert run.task is not None and run.task.name == wanted
+        method, task = make_method(run.method, run.params), tasks.make_task(run.task)
+        tasks.check_fit(method, task, run.method, run.task)
+
+
+@pytest.mark.parametrize(
+    ("method", "slopes"),
+    [
+        ("FCSG", (-1 / 2, None, 1 / 4, 1 / 2)),
+        ("FCSG-M", (-1 / 2, -1 / 2, 1 / 4, 1 / 2)),
+        ("Acc-FCSG-M", (-1 / 3, -2 / 3, 1 / 3, 2 / 3)),
+    ],
+)
+def test_budgets_of_fcsg_follow_the_theory(method: str, slopes: tuple[float | None, ...]) -> None:
+    """Slopes over T of alpha, beta, q and m."""
+    shown = [cell.runs[0] for cell in cells("fcsg", "paper", "table1") if cell.method == method]
+    runs = [run for run in shown if (run.train.iterations or 0) >= 1024]
+    values = [
+        [run.params["lr"] for run in runs],
+        [run.params.get("beta", 1.0) for run in runs],
+        [run.train.period for run in runs],
+        [run.task.options["copies"] for run in runs if run.task],
+    ]
+    log_t = np.log([run.train.iterations or 1 for run in runs])
+    assert len(runs) == 4
+    for value, slope in zip(values, slopes, strict=True):
+        if slope is not None:
+            fitted = np.polyfit(log_t, np.log(np.array(value, float)), 1)[0]
+            assert fitted == pytest.approx(slope, abs=0.02)

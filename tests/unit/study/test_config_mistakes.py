@@ -1,4 +1,4 @@
-"""The user's configuration, and mistakes in it and in a paper's file."""
+"""The user's configuration, and mistakes in it and in a paper's file: names that reach paths and commands too."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import rewrite, write_yaml
+from toy import PAPER, rewrite, write_yaml
 
 from fedbench.errors import UserError
+from fedbench.study import configuration
 from fedbench.study.claims import FORMS
 from fedbench.study.configuration import load_config, load_paper, load_scale, paper_keys, study_path
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
+pytestmark = pytest.mark.usefixtures("project")
 PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 WINDOW = PLAIN | {"largest": "p", "within": 0.01, "at_least": 4}
 TREND = {"method": "Plain", "metric": "test_auc", "along": "p"}
@@ -37,7 +41,6 @@ def better(**changes: Any) -> dict[str, Any]:
     return claim(better=PLAIN | changes)
 
 
-@pytest.mark.usefixtures("project")
 class TestConfig:
     def test_overrides_win_and_null_keeps_the_file(self) -> None:
         config = load_config(overrides={"scale": "paper", "paper": None, "seeds": 3, "datasets": "A, B"})
@@ -143,3 +146,54 @@ class TestConfig:
         write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy"})
         with pytest.raises(UserError, match=r"config/studies/mine\.yaml and config/papers/mine\.yaml"):
             load_paper("mine")
+
+
+HOSTILE = [
+    "$(touch x)", "../../x", "a b", "a;b", "-x", ".x", "{x}", "a\nb", "a/b", "`id`", "é", "", "x" * 101,
+]  # fmt: skip
+TABLE, DIGITS = PAPER["tables"]["table1"], PAPER["datasets"]["Digits"]
+
+
+def named(kind: str, name: str) -> dict[str, Any]:
+    """A part of the paper with an entry of a name."""
+    return {kind: {**PAPER[kind], name: next(iter(PAPER[kind].values()))}}
+
+
+def valued(value: str) -> dict[str, Any]:
+    """A table at a value of a setting."""
+    settings = PAPER["settings"] | {"p": PAPER["settings"]["p"] | {"values": {value: 4}}}
+    return {"tables": {"table1": TABLE | {"settings": {"p": [value]}}}, "settings": settings}
+
+
+def of_digits(**entry: Any) -> dict[str, Any]:
+    return {"datasets": PAPER["datasets"] | {"Digits": DIGITS | entry}}
+
+
+PLACES: list[tuple[dict[str, Any], str]] = [
+    *((named("tables", name), "is not a name") for name in HOSTILE),
+    *((named(kind, "../x"), "is not a name") for kind in ("figures", "methods", "datasets", "settings")),
+    *((valued(value), "the value of a setting has") for value in ("../x", "a/b", "$(id)", "a\nb")),
+    (of_digits(data={"dataset": "../config/papers/toy"}), "is not a name"),
+    (of_digits(network={"name": "../x"}), "is not a name"),
+    (of_digits(data={"dataset": "digits", "partition": {"rule": "../x"}}), "is not a name"),
+]
+
+
+@pytest.mark.parametrize(("changed", "says"), PLACES)
+def test_no_name_in_a_paper_leads_elsewhere(changed: dict[str, Any], says: str) -> None:
+    write_yaml(Path("config/papers/toy.yaml"), PAPER | changed)
+    with pytest.raises(UserError, match=says) as caught:
+        Plan(Config(paper="toy")).cells("table1")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["$(touch x)", "{x}", "-x"])
+def test_no_paper_file_has_a_hostile_name(name: str) -> None:
+    write_yaml(Path(f"config/papers/{name}.yaml"), PAPER)
+    with pytest.raises(UserError, match="is not a name"):
+        configuration.load_paper(name)
+
+
+def test_the_data_folder_has_no_braces() -> None:
+    with pytest.raises(ValueError, match="mean something to Snakemake"):
+        Config(data_dir="data/{x}")

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from clinic import AS_IT_IS, BY_SITE, cells, write_clinic
 from PIL import Image
 from sklearn.datasets import load_digits
-from toy import write_yaml
+from toy import AS_IT_IS, BY_SITE, clinic_cells, write_clinic, write_yaml
 
 import fedbench
 from fedbench.data import datasets
@@ -46,7 +45,7 @@ def dealt(rows: Iterable[str], data: dict[str, Any]) -> list[Cell]:
     paper["tables"]["table2"] = COUNTED
     write_yaml(Path("config/papers/toy.yaml"), paper)
     prepare("clinic", "data")
-    result = cells()
+    result = clinic_cells()
     for run in {cell.runs[0].data.partition_key(cell.runs[0].seed): cell.runs[0] for cell in result}.values():
         make_partition(run.data, run.seed, "data")
     return result
@@ -101,7 +100,7 @@ def test_clients_that_may_differ_have_the_mean_of_their_shares(
     data = AS_IT_IS | {"dataset": dataset, "labels": {"rule": labels}, "partition": {"rule": rule}}
     for entry, prior in (({}, expected), ({"train": {"prior": "pooled"}}, "pooled")):
         write_clinic("file: clinic.csv\nlabel: kind\nsite: hospital\n", {}, data, **entry)
-        assert {cell.runs[0].train.prior for cell in cells()} == {prior}
+        assert {cell.runs[0].train.prior for cell in clinic_cells()} == {prior}
 
 
 EIGHTS = {"Basel": (50, 40), "Lyon": (40, 40), "Turin": (30, 30), "Kreiskrankenhaus": (0, 1000)}

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from clinic import AS_IT_IS, BY_SITE, cells, write_clinic
 from PIL import Image
 from sklearn.metrics import average_precision_score, roc_auc_score
-from toy import write_project, write_yaml
+from toy import AS_IT_IS, BY_SITE, clinic_cells, write_clinic, write_project, write_yaml
 from world import PARAMS
 
 import fedbench
@@ -65,7 +64,7 @@ def planned(described: str, method: str = "Plain", **entry: Any) -> Cell:
     paper = write_clinic(described, table, AS_IT_IS | BY_SITE | {"validation": 0.25}, **entry)
     paper["methods"]["Minimax"] = {"algorithm": "local_sgdam", "params": PARAMS["local_sgdam"]}
     write_yaml(Path("config/papers/toy.yaml"), paper)
-    return cells()[0]
+    return clinic_cells()[0]
 
 
 def changed(cell: Cell, **run: Any) -> Cell:
@@ -130,7 +129,7 @@ def test_each_row_is_that_of_the_file(missing: str) -> None:
 
 
 def test_of_library_data_a_row_is_a_place_and_no_file_can_be_scored() -> None:
-    result = trained(cells()[0])
+    result = trained(clinic_cells()[0])
     shown = result.predictions
     assert first_seed(shown)["row"].tolist() == [*range(len(first_seed(shown)))]
     assert "group" not in shown and "site" not in shown
@@ -158,7 +157,7 @@ def test_without_the_flag_the_message_says_what_to_do_and_numbers_stay() -> None
 
 def test_what_has_no_predictions_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """Clients that are no sites, so that no client's model is that of a sample, and a task without scores."""
-    digits = cells()[0]
+    digits = clinic_cells()[0]
     alone = changed(digits, train=digits.runs[0].train.model_copy(update={"reference": "local"}))
     options = {"sigma": 0.1, "copies": 2, "first_samples": 1, "penalty_weight": 0.0, "penalty_gamma": 1.0}
     task = TaskSpec(name="invariant", options=options)
@@ -176,7 +175,7 @@ def test_of_hospitals_alone_each_patient_is_scored_by_the_model_of_its_own() -> 
     healthy.loc[healthy["hospital"] == "Lyon", "finding"] = "control"
     cell_of(train={"reference": "local"})
     healthy.to_csv("patients.csv", sep=";", decimal=",", index=False)
-    result = trained(cells()[0])
+    result = trained(clinic_cells()[0])
     shown = result.predictions
     assert {*shown["site"]} == {"Basel", "Turin"}
     assert (healthy.loc[shown["row"], "patient"].to_numpy() == shown["group"]).all()

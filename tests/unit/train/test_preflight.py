@@ -8,11 +8,9 @@ import functools
 from pathlib import Path
 from typing import Any
 
-import clinic
 import numpy as np
 import pytest
-from clinic import AS_IT_IS, BY_SITE, write_clinic
-from toy import rewrite, write_yaml
+from toy import AS_IT_IS, BY_SITE, clinic_cells, rewrite, write_clinic, write_yaml
 
 from fedbench.algorithms import fedavg
 from fedbench.errors import UserError
@@ -216,7 +214,7 @@ def at_sites(metrics: list[str], site: bool = True, kinds: str = "ab", **data: A
         csv.writer(file).writerows([("dose", "kind", "hospital"), *rows])
     named = "site: hospital\n" if site else ""
     write_clinic(f"file: clinic.csv\nlabel: kind\n{named}", {"metrics": metrics}, data)
-    return clinic.cells()
+    return clinic_cells()
 
 
 def test_as_many_clients_as_sites_and_the_key_is_that_of_their_number() -> None:
@@ -255,10 +253,10 @@ def test_one_metric_for_each_site() -> None:
 
 @pytest.mark.parametrize("tests", ["all", "own"])
 def test_datasets_that_are_joined_are_the_sites(tests: str) -> None:
-    joined = {"sources": ["mnist"], "tests": tests}
+    several = {"sources": ["mnist"], "tests": tests}
     table = {"datasets": ["Digits"], "metrics": ["test_auc@sites"]}
     checked = cells(
-        defaults=lambda defaults: defaults["data"].update(joined),
+        defaults=lambda defaults: defaults["data"].update(several),
         tables=lambda tables: tables["table1"].update(table),
     )
     assert load_paper("toy").tables["table1"].metrics == ["test_auc@digits", "test_auc@mnist"]

@@ -22,7 +22,6 @@ from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.loop import AUTO
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError, WriteError
-from fedbench.results import collect
 from fedbench.results.run_facts import class_counts, run_facts
 from fedbench.spec import DataSpec, RunSpec
 from fedbench.store import cell_files, runs
@@ -167,16 +166,6 @@ def test_a_diverged_seed_is_a_result_and_the_others_go_on() -> None:
     first, second = train_cell(cell().model_copy(update={"runs": runs}), config(), Store())
     assert (first.status, second.status) == ("diverged", "finished")
     assert "non-finite" in first.reason and second.reason == ""
-
-
-def test_seeds_trained_in_calls_of_their_own_count_together() -> None:
-    both = cell()
-    for run in both.runs:
-        train_cell(both.model_copy(update={"runs": [run]}), config(), Store())
-    assert [*cell_files.keys(both.path)] == [1]  # the last call's
-    known, missing, damaged = collect.runs_of(both)
-    assert {seed: run.key for seed, run in known.items()} == {run.seed: run.key for run in both.runs}
-    assert missing == damaged == "" and all(run.metrics for run in known.values())
 
 
 def test_arrays_follow_the_partition(prepared_digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:

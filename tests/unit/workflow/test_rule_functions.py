@@ -1,4 +1,4 @@
-"""What the rules ask of a call, its requests, and what it says of its training, with a stand-in for Snakemake."""
+"""What rules ask of a call, with a stand-in for Snakemake; what it says of its training and of jobs that failed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 from toy import write_yaml
 
-from fedbench import sealed_json
+from fedbench import files, sealed_json
 from fedbench.commands.options import configured
 from fedbench.errors import UserError
+from fedbench.files import mark
 from fedbench.study.cells import Cell
-from fedbench.workflow import requests
+from fedbench.workflow import requests, training
 from fedbench.workflow.requests import Requests
 from fedbench.workflow.rule_functions import ALL_CORES, RuleFunctions, options_of
-from fedbench.workflow.training import Training
+from fedbench.workflow.training import Training, build_from_what_is_there, check_disks, explain
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -146,10 +147,10 @@ def test_a_line_tells_how_the_training_stands_when_that_has_changed(
     snakemake = workflow(jobs, done)
     snakemake.dag.needrun = lambda job: job is not jobs[0]  # its result is there
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    training = Training(snakemake, call_of(snakemake))
+    followed = Training(snakemake, call_of(snakemake))
 
     def told() -> str:
-        training.tell()
+        followed.tell()
         return capsys.readouterr().err
 
     snakemake.scheduler.running = [Group(jobs[1:3]), jobs[3]]
@@ -168,3 +169,48 @@ def test_one_that_is_anew_is_written_once_in_each_call_and_none_by_a_job() -> No
             texts.append(Path(call.ask(("training",), {}, anew=True)).read_text())
     assert texts[0] == texts[1] != texts[2] == texts[3]
     assert not Path(Requests(frozen=True).ask(("toy", "table1"), {"config": 1})).exists()
+
+
+def job(name: str, rule: str = "train", command: str = "false", *shown: str) -> training.Job:
+    return training.Job(rule, f"{name}.json", f"{name}.log", f"{command} > {name}.log 2>&1 || exit 1", shown)
+
+
+def test_only_logs_of_this_call_are_shown_with_their_last_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("old", "tried"):
+        Path(f"{name}.log").write_text("\n".join(f"{name} {i}" for i in range(20)))
+    before = {"old.log": mark(Path("old.log")), "tried.log": None, "never.log": None}
+    explain([job("tried", command="fedbench run 'a b'"), job("old"), job("never")], before)
+    said = capsys.readouterr().err
+    assert "not finished: tried.json" in said and "run it alone: fedbench run 'a b'\n" in said
+    assert "tried 12" in said and "tried 11" not in said, "the last eight lines"
+    assert "old" not in said and "never" not in said
+
+
+def test_what_shows_results_is_built_from_those_there_are_tables_before_the_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("a.json").touch()
+    jobs = [
+        job("page", "page", "cp a.json 'of page.txt'", "of table.txt"),
+        job("table", "table", "cp a.json 'of table.txt'", "a.json", "b.json"),
+        job("none", "figure", "cp a.json 'of none.txt'", "b.json"),
+        job("cell", "train", "cp a.json 'of cell.txt'", "a.json"),
+        job("broken", "table", "cp gone.json out", "a.json"),
+        job("quoted", "table", "cp a.json '$(touch bad);x'", "a.json"),
+    ]
+    build_from_what_is_there(jobs)
+    made = sorted(path.name for path in Path().iterdir() if path.is_file())
+    assert made == ["$(touch bad);x", "a.json", "of page.txt", "of table.txt"], "and no shell reads a command"
+    said = capsys.readouterr().err
+    assert "there: table.json" in said and "there: page.json" in said
+    assert "broken.json" not in said, "what cannot be built is not called built"
+
+
+def test_folders_that_are_not_there_yet_are_checked_where_they_will_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(files, "check_room", asked.append)
+    Path("results").mkdir()
+    check_disks(map(Path, ["results/cells/a/b.json", "results/cells/c.json", "logs/x.log"]))
+    assert asked == [Path(), Path("results")]
