@@ -60,7 +60,6 @@ class Arrays:
 class Status:
     """Where a dataset stands: ``state`` is one word or two, ``detail`` says where it is or what to do."""
 
-    dataset: str
     state: str
     detail: str
 
@@ -186,21 +185,21 @@ class Dataset(ABC):
         """Say where this dataset stands, without touching the network."""
         prepared = data_dir / "prepared" / f"{self.name}.json"
         if prepared.is_file():
-            return Status(self.name, "prepared", str(prepared.with_suffix("")))
+            return Status("prepared", str(prepared.with_suffix("")))
         folder = self.raw_dir(data_dir)
         try:
             items = self.downloads()
             if self.present(folder):
-                return Status(self.name, "raw present", str(folder) if items else self.source)
+                return Status("raw present", str(folder) if items else self.source)
             known = [available(item, mirror, self.raw or self.name) for item in items]
             if self.in_place(folder, mirror) is not None or all(known):
-                return Status(self.name, "in mirror", str(mirror))
+                return Status("in mirror", str(mirror))
         except UserError as error:
-            return Status(self.name, "unavailable", str(error))
+            return Status("unavailable", str(error))
         if self.account:
-            return Status(self.name, "needs account", self.cure(folder))
+            return Status("needs account", self.cure(folder))
         more = f" and {len(items) - 1} more" if len(items) > 1 else ""
-        return Status(self.name, "downloadable", items[0].urls[0] + more)
+        return Status("downloadable", items[0].urls[0] + more)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,6 +114,7 @@ def test_the_record_names_the_file_and_the_status_follows_it(own_data, tmp_path)
     assert datasets.get(name).status(Path("data")).state == "prepared"
     (tmp_path / "mine.npz").unlink()
     status = datasets.get(name).status(Path("elsewhere"))
+    assert datasets.get(name).groups() == {}, "predictions of kept runs need no file"
     assert status.state == "unavailable" and "mine.npz does not exist" in status.detail
 
 

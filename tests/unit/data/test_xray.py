@@ -122,13 +122,8 @@ def test_mimic_cxr(tmp_path: Path) -> None:
 def vindr(by_box: bool) -> str:
     """Three radiologists; of picture a one says cardiomegaly and two effusion, of b nobody anything."""
     if by_box:
-        rows = [
-            "a,Cardiomegaly,3,R1",
-            "a,Pleural effusion,10,R1",
-            "a,Pleural effusion,10,R2",
-            "a,No finding,14,R3",
-        ]
-        rows += [f"b,No finding,14,R{k}" for k in (1, 2, 3)]
+        seen = (("Cardiomegaly", 1), ("Pleural effusion", 1), ("Pleural effusion", 2), ("No finding", 3))
+        rows = [f"a,{name},0,R{k}" for name, k in seen] + [f"b,No finding,14,R{k}" for k in (1, 2, 3)]
         return "\n".join(["image_id,class_name,class_id,rad_id", *rows])
     names = "image_id,rad_id,Atelectasis,Cardiomegaly,Consolidation,Pleural effusion,No finding"
     rows = ["a,R1,0,1,0,1,0", "a,R2,0,0,0,1,0", "a,R3,0,0,0,0,1", *(f"b,R{k},0,0,0,0,1" for k in (1, 2, 3))]

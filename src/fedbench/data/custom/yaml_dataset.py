@@ -65,6 +65,7 @@ def load_dataset(path: Path, get: Callable[[str], Dataset]) -> Dataset:
 
 
 def _changed(base: Dataset, name: str, spec: OwnSpec, path: Path) -> Dataset:
+    """Return the base with other values of its fields."""
     # what is not in its repr does not change what is prepared
     fields = {item.name for item in dataclasses.fields(base) if item.repr} - {"name", "raw", "classes"}
     for option in spec.options:
@@ -87,8 +88,11 @@ def _table(_mark: Mark | None, *how: Any) -> Table:
 
 
 @functools.lru_cache(maxsize=64)
-def _known(dataset: OwnDataset, _yaml: str, _mark: Mark | None) -> dict[str, Any]:
-    """Return :meth:`OwnDataset.parts` without inputs; the file is read again when it or its YAML changes."""
+def _without_inputs(dataset: OwnDataset, _yaml: str, _mark: Mark | None) -> dict[str, Any]:
+    """Return :meth:`OwnDataset.parts` without inputs; the file is read again when it or its YAML changes.
+
+    The text of the YAML tells `positive: yes` from `positive: 1`, which are equal.
+    """
     return dataset.parts(inputs=False)
 
 
@@ -177,7 +181,7 @@ class OwnDataset(Dataset):
         return Reading.of_dataset(self.spec, parts["x_train"], classes)
 
     def _known(self) -> dict[str, Any]:
-        return _known(self, repr(self), mark(self._file))
+        return _without_inputs(self, repr(self), mark(self._file))
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
