@@ -191,17 +191,14 @@ def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], contro
     twins = [line for line in ran.values() if line.twin in ran]
     ranked = [replace(line, twin="") for line in ran.values() if line not in twins]
     ranked.sort(key=lambda line: -line.mean)
-    seeds = (
-        [seed for seed in ranked[0].values if all(seed in line.values for line in ranked)] if ranked else []
-    )
-    given = ranks(np.array([[line.values[seed] for seed in seeds] for line in ranked])) if ranked else []
+    values = pd.DataFrame({line.method: line.values for line in ranked}).dropna()
     placed = []
-    for line, rank in zip(ranked, given, strict=True):
+    for line, rank in zip(ranked, ranks(values.to_numpy().T), strict=True):
         same = [twin for twin in twins if twin.twin == line.method]
         placed += [replace(each, rank=rank) for each in (line, *same)]
     rest = [line for line in lines if line.method not in ran]
     rest.sort(key=lambda line: (line.method not in controls, -line.mean if line.values else math.inf))
-    return Board(dataset, measure, [*placed, *rest], seeds)
+    return Board(dataset, measure, [*placed, *rest], values.index.tolist())
 
 
 def _values(measured: Compared, measure: Measure) -> dict[int, float]:

@@ -61,7 +61,7 @@ class PublishedTable:
         mean, std = self._numbers("mean", low, high), self._numbers("std", 0, high - low)
         runs = self._numbers("n_seeds", mean.notna().astype(float), math.inf)
         spreads, notes = self._texts("spread").replace("", spread), self._texts("note")
-        common = notes.nunique() == 1
+        common = notes.nunique() == 1  # a remark on all rows is no doubt about any
         plain = common | notes.eq("") | notes.str.startswith(("bold in print", "mean and std"))
         columns = {
             "printed": mean, "printed_text": self.rows["mean"], "printed_std": std,

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -79,14 +79,13 @@ class Shipped:
                     self._seeds.setdefault((scale, dataset, method), set()).update(of_method)
         self.scales = sorted(self._runs, key=lambda name: (name not in FIRST, name not in FIRST[:1], name))
 
-    def runs(self, cell: Cell, trained: Iterable[int] = ()) -> dict[int, Run]:
+    def runs(self, cell: Cell, trained: Collection[int] = ()) -> dict[int, Run]:
         """Return the shipped runs of a cell by seed: those it lacks, or all where none is ``trained``."""
-        present, shipped = {*trained}, self._seeds.get((cell.scale, cell.dataset, cell.method), set())
-        planned = {run.seed: run.key for run in cell.runs}
-        keys = {seed: key for seed, key in planned.items() if seed in shipped - present}
-        if not present:
-            others = sorted(shipped - planned.keys())
-            keys |= {seed: cell.runs[0].seeded(seed).key for seed in others}
+        shipped = self._seeds.get((cell.scale, cell.dataset, cell.method), set())
+        runs = {run.seed: run for run in cell.runs}
+        others = () if trained else sorted(shipped - runs.keys())
+        runs |= {seed: cell.runs[0].seeded(seed) for seed in others}
+        keys = {seed: run.key for seed, run in runs.items() if seed in shipped and seed not in trained}
         return self._with_keys(cell.scale, keys)
 
     def fitted(self, cells: Sequence[Cell]) -> dict[int, Run]:
