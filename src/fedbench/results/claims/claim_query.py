@@ -186,7 +186,10 @@ def numbers_of(runs: Sequence[Row], metrics: Sequence[str], paper: Paper) -> pd.
     diverged = known[known["status"] == DIVERGED]
     worst = {name: -paper.measure(name).sign * math.inf if is_end(name) else NAN for name in metrics}
     lost = (diverged.assign(metric=name, value=value) for name, value in worst.items())
-    numbers = pd.concat([known[known["metric"].isin(metrics)], *lost], ignore_index=True)
+    # in the order of seeds, which a cell's key rests on
+    numbers = pd.concat([known[known["metric"].isin(metrics)], *lost]).sort_index(
+        kind="stable", ignore_index=True
+    )
     keys = numbers.groupby([*NUMBER], sort=False)["key"].transform(lambda keys: key_of([*keys]))
     numbers["key"] = numbers["cell"].where(numbers["trained"], keys)
     return numbers[numbers["value"].notna()].assign(shipped=numbers["origin"] == SHIPPED)
