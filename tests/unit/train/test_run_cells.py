@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import shlex
 import shutil
@@ -158,18 +159,15 @@ def test_time_left_counts_the_rounds_of_this_process_but_its_first() -> None:
     assert progress.counts(3, 3, 0, 0) == "cells: 3 of 3 done"
 
 
-class Screen:
-    """What stands on a terminal or in a log."""
+class Screen(io.StringIO):
+    """A terminal or a log, perhaps on a full disk."""
 
     def __init__(self, terminal: bool = False, full: bool = False) -> None:
-        self.text, self._terminal, self._full = "", terminal, full
+        super().__init__()
+        self._terminal, self._full = terminal, full
 
     def isatty(self) -> bool:
         return self._terminal
-
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
 
     def flush(self) -> None:
         if self._full:
@@ -195,7 +193,7 @@ def test_a_log_gets_a_line_each_half_minute_and_a_terminal_has_one_renewed_each_
         clock[0] += 0.5
     reporter.clear()
     line = "  seed 1: round 30/100, about 2 min left, test_auc 0.7500"
-    assert screen.text == (f"\r{line}\033[K" * 65 + "\r\033[K" if terminal else f"{line}\n" * 3)
+    assert screen.getvalue() == (f"\r{line}\033[K" * 65 + "\r\033[K" if terminal else f"{line}\n" * 3)
 
 
 def test_no_time_is_said_after_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +201,7 @@ def test_no_time_is_said_after_the_first_round(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "stdout", screen)
     Reporter()(1, first)
     Reporter()(1, replace(first, latest={"test_overall_accuracy": 0.5}))
-    assert screen.text == "  seed 1: round 11/100, test_auc 0.7500\n  seed 1: round 11/100\n"
+    assert screen.getvalue() == "  seed 1: round 11/100, test_auc 0.7500\n  seed 1: round 11/100\n"
 
 
 def test_a_log_or_a_trail_that_cannot_be_written_does_not_stop_the_work(
@@ -212,7 +210,7 @@ def test_a_log_or_a_trail_that_cannot_be_written_does_not_stop_the_work(
     screen, seen = Screen(full=True), list[Any]()
     monkeypatch.setattr(sys, "stdout", screen)
     progress.say("anything")
-    assert screen.text == "anything\n", "it was tried"
+    assert screen.getvalue() == "anything\n", "it was tried"
     Trail(tmp_path / "gone", seen.append)(AT)
     assert seen == [AT] and not (tmp_path / "gone").exists()
 
