@@ -159,7 +159,7 @@ def test_what_is_cited_is_the_release_and_the_papers_that_are_rebuilt() -> None:
 EACH_MODULE = """
 import importlib, pkgutil, sys
 sys.modules |= {"snakemake": None, "torchvision": None}  # importing these now fails
-
+import fedbench
 names = [info.name for info in pkgutil.walk_packages(fedbench.__path__, "fedbench.")]
 for name in names:
     importlib.import_module(name)

@@ -200,13 +200,6 @@ def test_the_key_is_the_same_on_every_machine() -> None:
     assert specs.digest({"b": [1, 0.5], "a": None}) == specs.digest({"a": None, "b": [1, 0.5]})
 
 
-def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
-    for name in ("device", "data_dir", "client_chunk", "compile", "inputs", "mirror", "checkpoint_seconds"):
-        assert name in Config.model_fields
-        with pytest.raises(ValueError, match=r"[Ee]xtra"):
-            RunSpec(**(BASE | {name: "x"}))
-
-
 TRAIN: dict[str, Any] = BASE["train"]
 POOLED = TRAIN | {"reference": "pooled"}
 
@@ -215,18 +208,14 @@ POOLED = TRAIN | {"reference": "pooled"}
     ("place", "value", "says"),
     [
         ("train.participation.clients", 99, "participation.clients is 99, but there are only"),
-        ("data.imbalance.imratio", 0, "data.imbalance.imratio: Input should be greater than 0"),
         ("data.imbalance", {"rule": "drop_positives"}, "needs imratio"),
         ("data.imbalance", {"rule": "minority", "rho": 2}, "needs rho >= 1 and the list of minority classes"),
         ("data.validation", 1, "data.validation: give the share to hold out, from 0 to less than 1, or own"),
         ("train.epochs", 3, "give exactly one of iterations, epochs, rounds"),
-        ("train.iterations", 10**12, "train.iterations: Input should be less than or equal to 1000000000"),
-        ("train.evaluations", 10**9, "train.evaluations: Input should be less than or equal to 100000"),
         ("train.batches_per_epoch", 3, "give exactly one of batch_size, batches_per_epoch"),
         ("train.local_epochs", 3, "give exactly one of period, local_epochs"),
         ("train.decay_at", [0.7, 0.5], "ascending"),
         ("train.decay_at", [1.0], "in (0, 1)"),
-        ("train.normalize", {"mean": [0.5], "std": [0.0]}, "greater than 0"),
         ("train.normalize", {"mean": [0.5, 0.5], "std": [0.5]}, "mean has 2 channels and std 1"),
         ("train.participation", {"rule": "random"}, "needs clients"),
         ("train.participation", {"rule": "full", "clients": 3}, "rule 'full' takes none"),
@@ -245,7 +234,6 @@ POOLED = TRAIN | {"reference": "pooled"}
         ("train", TRAIN | {"reference": "local", "noise": {"std": 0.1}}, "noise"),
         ("train", TRAIN | {"reference": "local", "keep_model": True}, "keep_model"),
         ("train", POOLED | {"period": None, "local_epochs": 1, "rounds": 2, "iterations": None}, "local_epochs"),
-        ("train.reference", "alone", "train.reference: Input should be"),
         ("train", {"local_epochs": 2, "iterations": 10, "batch_size": 4}, "local_epochs goes with rounds or cycles"),
         ("train", TRAIN | {"batchsize": 4}, "train.batchsize: unknown key. Did you mean 'batch_size'?"),
         ("data.imbalance", {"imration": 0.1}, "data.imbalance.imration: unknown key. Did you mean 'imratio'?"),

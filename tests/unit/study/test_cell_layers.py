@@ -101,19 +101,14 @@ class TestLayers:
         with pytest.raises(UserError, match=r"unknown value of the setting n '10'.*Known: 3, 9"):
             run(at={"n": 10})
 
-    @pytest.mark.parametrize(
-        ("given", "says"),
-        [
-            *(({"at": {"imratio": value}}, "demo: data.imbalance.imratio: ") for value in (0, 1, -0.1, 1.5)),
-            ({"at": {"p": 0}}, "train.period: Input should be greater than or equal to 1"),
+    def test_what_fits_no_run_is_named(self) -> None:
+        for given, says in (
+            ({"at": {"imratio": 1.5}}, "demo: data.imbalance.imratio: "),
             ({"dataset": "Digit"}, "dataset 'Digit'. Did you mean 'Digits'? Known: Digits, Printed"),
             ({"method": "Plane"}, "unknown method 'Plane'. Did you mean 'Plain'"),
-        ],
-    )
-    def test_what_fits_no_run_is_named(self, given: dict[str, Any], says: str) -> None:
-        with pytest.raises(UserError) as caught:
-            run(**given)
-        assert says in str(caught.value)
+        ):
+            with pytest.raises(UserError, match=re.escape(says)):
+                run(**given)
 
     def test_a_scale_names_only_datasets_that_there_are(self) -> None:
         for slip in ({"per_dataset": {"Digit": {"iterations": 1}}}, {"stand_in": "Digit"}):
