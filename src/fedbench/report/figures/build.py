@@ -130,4 +130,4 @@ def averaged(content: Content, planned: int) -> str:
     counts = sorted({*content.points["seeds"]} - {0}) or [planned]
     seeds = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])) if n)
     words = content.alone if seeds == "1" else content.over
-    return words.format(f"{seeds} seed{'s' * (seeds != '1')}") if seeds else ""
+    return words.replace("{}", f"{seeds} seed{'s' * (seeds != '1')}") if seeds else ""
