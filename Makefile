@@ -61,7 +61,7 @@ bare-debian:  ## as root, where debootstrap is installed: the README's quick sta
 	.ci/bare-debian
 
 chaos: $(INSTALLED)  ## kill a workflow 20 times at random moments; the table must be that of an undisturbed one
-	FEDBENCH_KILLS=20 $(BIN)/python -m pytest tests/faults/test_chaos.py
+	FEDBENCH_KILLS=20 $(BIN)/python -m pytest tests/faults/test_checkpoints.py -k undisturbed
 
 error-rates: $(INSTALLED)  ## how often verdicts are wrong, simulated with 100,000 draws a case
 	FEDBENCH_DRAWS=100000 $(BIN)/python -m pytest -s tests/unit/results -k rates

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disks import Disk
-from workflow_process import WorkflowProcess
+from victims import Disk, WorkflowProcess
 
 
 @pytest.fixture

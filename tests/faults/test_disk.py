@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from crash_worker import short_run
-from disks import Disk
+from victims import Disk
 
 from fedbench import files
 from fedbench.data.prepared import prepare, prepared_path

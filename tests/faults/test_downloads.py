@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from disks import Disk
+from victims import Disk
 
 from fedbench.data.download import Download, fetch, obtain
 from fedbench.errors import WriteError

@@ -111,11 +111,10 @@ def _patterns(plan: Plan, cells: Sequence[Cell]) -> Iterator[str]:
 
 def _unpack(folder: Path, patterns: Sequence[str]) -> None:
     """Write the files of the commit whose names have one of some patterns."""
-    listed = subprocess.run(["git", "ls-tree", "-rz", "--name-only", "HEAD"], capture_output=True, check=True)
-    names = [n for n in listed.stdout.decode().split("\0") if any(fnmatch.fnmatch(n, p) for p in patterns)]
-    git = ["git", "--literal-pathspecs", "archive", "HEAD", "--", *names]
-    with tarfile.open(fileobj=io.BytesIO(subprocess.run(git, capture_output=True, check=True).stdout)) as tar:
-        tar.extractall(folder, filter="data")
+    packed = subprocess.run(["git", "archive", "HEAD"], capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        chosen = [of for of in tar if any(fnmatch.fnmatch(of.name, pattern) for pattern in patterns)]
+        tar.extractall(folder, chosen, filter="data")
 
 
 def _rows(plan: Plan, cells: Sequence[Cell], code: Path) -> pd.DataFrame:

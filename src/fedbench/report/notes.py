@@ -260,11 +260,8 @@ def gains(frame: pd.DataFrame, label: Callable[[str], str]) -> str:
         return ""
     several = known["method"].nunique() > 1
     names = known["label"] + known["method"].map(lambda method: f" ({label(method)})" * several)
-    ends = known["sign"] * known["low"], known["sign"] * known["high"]
-    places = {
-        "gains": (ends[0] > 0) & (ends[1] > 0),
-        "loses": (ends[0] < 0) & (ends[1] < 0),
-    }
+    ends = known[["low", "high"]].mul(known["sign"], axis=0)
+    places = {"gains": ends.min(axis=1) > 0, "loses": ends.max(axis=1) < 0}
     words = [f"{word} in {', '.join(names[at])}" for word, at in places.items() if at.any()]
     parts = [f"Federated training {' and '.join(words)}"] if words else []
     rest = len(known) - sum(at.sum() for at in places.values())

@@ -29,11 +29,6 @@ class Pooled(str):
         return made
 
 
-def shown(paper: Paper, target: str) -> TableSpec | FigureSpec:
-    """Return a table or figure by its name."""
-    return paper.tables[target] if target in paper.tables else paper.figures[target]
-
-
 def places_of(paper: Paper, targets: Iterable[str], datasets: Iterable[str] | None = None) -> list[Place]:
     """List the places of tables and figures, each once; on ``datasets`` instead of their own.
 
@@ -41,7 +36,7 @@ def places_of(paper: Paper, targets: Iterable[str], datasets: Iterable[str] | No
     """
     places: dict[Place, None] = {}
     for target in targets:
-        axes = axes_of(paper, shown(paper, target), datasets)
+        axes = axes_of(paper, paper.targets[target], datasets)
         places |= dict.fromkeys(
             tuple(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
         )

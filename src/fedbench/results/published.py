@@ -18,9 +18,9 @@ from fedbench.errors import UserError, shortened, unknown
 from fedbench.metric_table import Measure, find
 from fedbench.project import Folder
 from fedbench.results.frame import NAN, NUMBER, Printed, records
-from fedbench.results.places import Place, Pooled, axes_of, members, shown, words_of
+from fedbench.results.places import Place, Pooled, axes_of, members, words_of
 from fedbench.study.configuration import load_paper, paper_keys
-from fedbench.study.schema import Paper, TableSpec, Value
+from fedbench.study.schema import Paper, Value
 
 FOLDER = Folder("published")
 BESIDE = {"paper", "table", "dataset", "method", "metric", "mean", "std", "note", "spread", "n_seeds"}
@@ -211,8 +211,8 @@ def load_published(
 
 def printed(paper: Paper, target: str, metrics: Sequence[str] = ()) -> pd.DataFrame:
     """Return what a table prints of some metrics, else of its own, as if it were one seed; nothing of a figure."""
-    spec, rows = shown(paper, target), list[tuple[Place, Value, str, int, float, float]]()
-    if isinstance(spec, TableSpec) and spec.published:
+    spec, rows = paper.tables.get(target), list[tuple[Place, Value, str, int, float, float]]()
+    if spec and spec.published:
         axes: dict[str, Sequence[Value]] = {**axes_of(paper, spec), "method": spec.methods}
         table = load_published(paper.key, spec.published, paper.measures)
         for ((*place, (_, method)), metric), number in table.at(axes, metrics or spec.metrics).items():

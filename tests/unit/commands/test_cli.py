@@ -38,11 +38,7 @@ def test_list_and_run() -> None:
     assert lines[0] == f"{CELL}  0/2 runs, not tuned" and len(lines) == 10
     assert "tables of toy: table1" in listed and "papers: " in listed
 
-    said = call("run", CELL).stdout
-    assert f"[1/1] {CELL}  scale demo" in said
-    assert "seed 0: finished test_auc 0." in said and "seed 1: finished" in said
-    assert Path("results/cells/demo/toy/Digits/p2_imratio0.2/Plain.json").exists()
-    assert len(Store().keys()) == 2
+    assert "seed 0: finished test_auc 0." in call("run", CELL).stdout and len(Store().keys()) == 2
     assert call("list", CELL).stdout == f"{CELL}  2/2 runs, not tuned\n"
     assert call("list", "p2").stdout.splitlines()[0] == f"{CELL}  2/2 runs, not tuned"
 

@@ -30,6 +30,9 @@ def test_an_npz_without_a_test_part_is_split_by_class(own_data):
     assert np.bincount(read.y_test).tolist() == [3, 1]
     assert sorted(np.concatenate([read.x_train, read.x_test])[:, 0]) == list(range(40))
     assert ((read.x_train[:, 0] >= 30) == (read.y_train == 1)).all()
+    scaled = load(own_data(x=x, y=y, extra="test_share: 0.1\nstandardize: true\n"))
+    mean, std = read.x_train.mean(), read.x_train.std()
+    np.testing.assert_allclose(scaled.x_test, (read.x_test - mean) / std, atol=1e-6)
 
 
 def test_groups_become_whole_where_the_file_has_a_test_part(own_data):
@@ -166,7 +169,8 @@ def test_positive_is_what_the_yaml_says_and_a_remark_tells_where_it_says_nothing
 
 
 @pytest.mark.parametrize(
-    ("word", "name"), [("yes", "yes"), ("true", "True"), ("1", "1"), ("'No'", "No"), ("no", "No")]
+    ("word", "name"),
+    [("yes", "yes"), ("true", "True"), ("1", "1"), ("1.0", "1"), ("'No'", "No"), ("no", "No")],
 )
 def test_positive_in_the_words_of_a_yaml(own_table: OwnTable, word: str, name: str) -> None:
     other = {"yes": "no", "True": "False", "1": "2", "No": "Yes"}[name]

@@ -64,6 +64,7 @@ def test_a_mistake_in_the_yaml(own_data: Callable[..., str], text: str, message:
         ({"y": np.zeros(3, int)}, r"different numbers of samples: x of 4, y of 3"),
         ({"site": np.zeros(3, int)}, r"x of 4, y of 4, site of 3"),
         ({"y": np.full(4, 0.5)}, r"the label 0\.5 is not a whole number"),
+        ({"y": np.arange(4).astype("datetime64[D]")}, r"mine\.npz: its labels are not text"),
         (
             {"x": INFINITE, "x_test": INFINITE, "y_test": np.zeros(4, int)},
             r"2 of 4 train inputs, first \[2\], are not finite in float32: replace them, or leave them out",
@@ -98,6 +99,7 @@ ROWS = [f"{n},{'ab'[n % 2]}" for n in range(20)]
         ("dose,kind\n1,a\n<2,b\n3,a", "", r"line 3: column 'dose' has '<2', which is not numeric.*`drop: \[dose\]`"),
         ("dose,kind\n" + "\n".join(f"w{n},{n % 2}" for n in range(60)), "", r"not numeric and has 60 different words"),
         ("dose,kind\n1,a\n2,b", "drop: dosis\n", r"unknown column in t\.csv 'dosis'\. Did you mean 'dose'"),
+        ("dose,x,kind\n1,,a\n2,,b", "missing: median\n", r"column 'x' has empty cells alone; write `drop: \[x\]`"),
         ("a,kind\n1,1\n2,0,3", "", r"t\.csv cannot be read as a table .*line 3, saw 3\): it must have"),
         ("dose;kind\n1;a;7\n2;b;7", "", r"length of data.*a header of 2 names, separated by ';', and as many cells"),
         ("", "", r"t\.csv cannot be read as a table .*No columns"),

@@ -174,10 +174,8 @@ def checked(file: Path, names: Sequence[str], what: str = "class") -> tuple[str,
     """Return the names of classes or sites, which stand in tables.
 
     Raises:
-        UserError: there are too many, one could not stand there, or two differ in what a reader overlooks.
+        UserError: one could not stand there, or two differ in what a reader overlooks.
     """
-    if len(names) > MOST_CLASSES:
-        raise UserError(f"{file} has {len(names)} names of a {what}; {MOST_CLASSES} is the most")
     for name in names:
         if not name or len(name) > LONGEST or any(unicodedata.category(sign)[0] == "C" for sign in name):
             raise UserError(

@@ -27,9 +27,8 @@ def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
     """
     x_train, x_test = parts["x_train"], parts["x_test"]
     if x_train.dtype == x_test.dtype and x_train.shape[1:] == x_test.shape[1:]:
-        known = {
-            hash(row.tobytes()) for row in x_train
-        }  # as pictures themselves they may not fit into memory
+        # pictures themselves may not fit into memory
+        known = {hash(row.tobytes()) for row in x_train}
         if same := sum(hash(row.tobytes()) in known for row in x_test):
             yield f"{same} of {len(x_test)} test samples equal a training sample in every feature"
     train, test = parts.get("group_train"), parts.get("group_test")

@@ -64,31 +64,38 @@ def read_table(
         keep: the features; None: all other columns.
         drop: columns that are not used.
         missing: what happens to an empty cell: it is an error; its row is left out; a number becomes the median.
-        words: of further rows the features that a model reads as words, the others being numbers. None: it is to be
-            trained, and each column is what its cells are.
+        words: of further rows the features that a model reads as words, the others being numbers; None to train.
 
     Raises:
         UserError: it is no such table; the message names the line, the column and the key that helps.
     """
-    trained = words is not None
-    frame = _parsed(file, named, words or ())
-    needed = [*(() if trained else named), *(keep or ()), *drop]
-    if lacking := [column for column in needed if column not in frame]:
-        error = unknown(f"column in {file}", lacking[0], map(str, frame.columns))
-        raise UserError(f"a column that the model was trained on is not there: {error}") if trained else error
+    frame, trained = _parsed(file, named, words or ()), words is not None
+    features = _features(file, frame, named, keep, drop, trained)
     named = [column for column in named if column in frame]
-    features = frame[[*keep]] if keep is not None else frame.drop(columns=[*dict.fromkeys((*named, *drop))])
-    if frame.empty or (features.empty and keep != ()):
-        raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
-    for name in features if not trained else ():
-        if features[name].isna().all():
-            raise UserError(f"{file}: column {name!r} has empty cells alone; write `drop: [{name}]`")
     gaps = frame[[*(() if trained else named), *(features if missing != "median" else ())]].isna()
     rows, notes = _without_gaps(file, gaps, missing, named, " and train again" if trained else "")
     numbers = [name for name in map(str, features) if name not in (words or ())]
     features = features.assign(**{name: _checked(file, features[name], name, trained) for name in numbers})
     columns = {name: frame[name][rows].fillna("").to_numpy(dtype=str) for name in named}
     return Table(features[rows].reset_index(drop=True), columns, np.flatnonzero(rows), notes)
+
+
+def _features(
+    file: Path, frame: pd.DataFrame, named: Sequence[str], keep: Sequence[str] | None, drop: Sequence[str],
+    trained: bool,
+) -> pd.DataFrame:  # fmt: skip
+    """Return the columns of features, once all are there that are needed; arguments as in :func:`read_table`."""
+    needed = (*(() if trained else named), *(keep or ()), *drop)
+    if lacking := [column for column in needed if column not in frame]:
+        error = unknown(f"column in {file}", lacking[0], map(str, frame.columns))
+        raise UserError(f"a column that the model was trained on is not there: {error}") if trained else error
+    features = frame[[*keep]] if keep is not None else frame.drop(columns=[*dict.fromkeys((*named, *drop))])
+    if frame.empty or (features.empty and keep != ()):
+        raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
+    for name in features if not trained else ():
+        if features[name].isna().all():
+            raise UserError(f"{file}: column {name!r} has empty cells alone; write `drop: [{name}]`")
+    return features
 
 
 def _text(file: Path) -> str:

@@ -208,10 +208,10 @@ class ChestXrayAD(XraySet):
 
     def _ending(self, folder: Path, images: pd.Series) -> str:
         """Return how the names of the pictures end: DICOM files as published, or converted ones."""
-        if images.empty:
-            return ENDINGS[0]
         pictures = Pictures(self.pictures(folder))
-        return next((end for end in ENDINGS if f"{images.iloc[0]}{end}" in pictures), ENDINGS[0])
+        return next(
+            (end for end in ENDINGS for image in images[:1] if f"{image}{end}" in pictures), ENDINGS[0]
+        )
 
     def remarks(self) -> tuple[str, ...]:
         """Say how radiologists were counted."""

@@ -34,7 +34,6 @@ SHIPPED = "what was not trained here comes with the repository"
 class Drawing:
     """A figure ready to be drawn: what is on it, its looks, its title and the words below it, the points' origin."""
 
-    paper: str
     name: str
     title: str
     words: str
@@ -94,7 +93,7 @@ def drawing_of(plan: Plan, name: str) -> Drawing:
     styles = {} if content.look == "matrix" else styles_of(points["curve"], paper)
     origin = {"paper": paper.key, "figure": name, "scale": plan.scale.name, **provenance(cells)}
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
-    return Drawing(paper.key, name, title, words, content, styles, origin)
+    return Drawing(name, title, words, content, styles, origin)
 
 
 KINDS: dict[str, Callable[[Plan, str], Content]] = {
@@ -131,4 +130,4 @@ def averaged(content: Content, planned: int) -> str:
     counts = sorted({*content.points["seeds"]} - {0}) or [planned]
     seeds = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])) if n)
     words = content.alone if seeds == "1" else content.over
-    return words.format(f"{seeds} seed{'s' * (seeds != '1')}") if seeds else ""
+    return words.replace("{}", f"{seeds} seed{'s' * (seeds != '1')}") if seeds else ""

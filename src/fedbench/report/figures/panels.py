@@ -19,7 +19,7 @@ from fedbench.report.figures.content import (
     label_of_x,
     means,
     spread,
-)  # fmt: skip
+)
 from fedbench.report.figures.style import MEAN, OTHERS, TOP
 from fedbench.results import collect
 from fedbench.results.aggregate import measure_cells
@@ -78,7 +78,7 @@ def duals(plan: Plan, name: str) -> Content:
                 return bundles_of(values, ranking, shipped=not trained)
         return None
 
-    panels = panels_of(plan, name, draw, inside=["method", *plan.study.settings])
+    panels = panels_of(plan, name, draw, inside=["dataset", "method", *plan.study.settings])
     words = "one line per client, first seed"
     return Content(*panels, label_of_x(spec), words, words, look="clients", log=spec.log)
 

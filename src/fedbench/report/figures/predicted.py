@@ -98,7 +98,7 @@ KINDS: Mapping[str, tuple[Callable[[Seeds, Seeds, float], Drawn], str, str, str]
 def content(plan: Plan, name: str) -> Content:
     """Return a curve for each method from the predictions of its runs; the panels are sites, and all test samples."""
     spec = plan.figure(name)
-    curve_of, x_label, y_label, how = KINDS[spec.kind]
+    curve_of, x_label, _, how = KINDS[spec.kind]
     matrix = spec.kind == "confusion"
     loaded, missing = _load(plan.cells(name))
     counts = dict[str, tuple[int, int]]()
@@ -116,18 +116,11 @@ def content(plan: Plan, name: str) -> Content:
         return curve(label, points, remark=f"{what} {np.mean(values):.3f}", seeds=len(test))
 
     drawn, columns, empty = panels_of(plan, name, draw)
-    panels = [_with_samples(plan, panel, y_label, *counts[panel.metric]) for panel in drawn]
+    panels = [_with_samples(plan, spec.kind, panel, *counts[panel.metric]) for panel in drawn]
     if panels and (lacking := [_samples(metric) for metric in spec.metrics if metric not in counts]):
         missing = missing or f"without test samples of both classes: {', '.join(lacking)}"
-    if spec.kind == "pr":
-        shares = [positives / n for positives, n in (counts[panel.metric] for panel in panels)]
-        panels = [replace(panel, guide=(share, share)) for panel, share in zip(panels, shares, strict=True)]
     if matrix and not panels:
         missing = missing or "no validation samples to choose a threshold on: give data.validation"
-    if matrix:
-        panels = [
-            replace(panel, title=", ".join([panel.title, *panel.points["remark"][:1]])) for panel in panels
-        ]
     local = "; local: each site by a model of its own, none over all" * ("local" in spec.references)
     alone = f"one seed, {how.removesuffix(BAND)}".rstrip(", ")
     return Content(
@@ -150,12 +143,16 @@ def _load(cells: Sequence[Cell]) -> tuple[dict[str, pd.DataFrame], str]:
     return loaded, missing
 
 
-def _with_samples(plan: Plan, panel: Panel, y_label: str, positives: int, n: int) -> Panel:
-    """Let a panel's title name the samples in place of the metric; a site's and the positive of them."""
-    samples = f"{_samples(panel.metric)} ({positives} of {n})"
-    label = plan.study.measure(panel.metric).label
+def _with_samples(plan: Plan, kind: str, panel: Panel, positives: int, n: int) -> Panel:
+    """Let a panel's title name the samples in place of the metric: a site's and the positive of them.
+
+    The guide of precision is the share of positives; the title of a matrix ends with the sensitivity reached.
+    """
+    samples, label = f"{_samples(panel.metric)} ({positives} of {n})", panel.y_label
     title = panel.title.replace(label, samples).replace(label.capitalize(), samples)
-    return replace(panel, title=title, y_label=y_label, guide=(0.0, 1.0))
+    reached = panel.points["remark"][:1] if kind == "confusion" else ()
+    guide = (positives / n, positives / n) if kind == "pr" else (0.0, 1.0)
+    return replace(panel, title=", ".join([title, *reached]), y_label=KINDS[kind][2], guide=guide)
 
 
 def _samples(metric: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 from fedbench.outputs import REPRODUCED
@@ -21,6 +21,7 @@ from fedbench.results import collect, compare
 from fedbench.results.collect import log_of, provenance
 from fedbench.results.frame import Compared, records
 from fedbench.results.names import DECIMALS
+from fedbench.results.places import place_of
 from fedbench.results.published import printed_results
 from fedbench.results.shipped import load_curves
 from fedbench.store.runs import Store
@@ -88,7 +89,7 @@ def chapter(plan: Plan, claims: bool = True) -> Chapter:
     views: Views = {_place_of(cell): _view(plan, cell) for cell in cells}
     made = [tables.table_of(plan, name) for name in study.tables]
     numbers = [
-        _number(plan, views, table.name, entry, entry.item)
+        _number(plan, views, table.name, entry)
         for table in made
         for entry in table.grid.entries
         if entry.item
@@ -118,14 +119,15 @@ def _view(plan: Plan, cell: Cell) -> CellView:
     return CellView(cell, setting, log_of(cell), whereabouts(cell, Store()), records, plan.command(cell))
 
 
-def _number(plan: Plan, views: Views, target: str, entry: Entry, item: Compared) -> Number:
+def _number(plan: Plan, views: Views, target: str, entry: Entry) -> Number:
     """Return what stands in a place; its cell keeps the one number of each metric that has a published value."""
-    study = plan.study
-    view = views.get(_place(item.at)) if item.of_scale else None
+    study, item = plan.study, entry.item
+    assert item is not None
+    view = views.get(frozenset(item.at.items())) if item.of_scale else None
     without = "" if view is None else TRAINING if view.where else view.log.says if view.log else ""
     compares = target not in study.tables or study.tables[target].kind != "rates"
     setting = setting_text(plan, str(item.at["dataset"]), item.at)
-    number = Number(target, entry, item, state_of(item, without), setting, view, compares)
+    number = Number(target, entry, state_of(item, without), setting, view, compares)
     if view is not None:
         known = view.numbers.get(item.metric)
         if known is None or (item.has_print and not known.item.has_print):
@@ -144,9 +146,9 @@ def _of_figure(plan: Plan, drawing: Drawing, views: Views) -> Iterator[Number]:
     if all(views[_place_of(cell)].numbers.keys() >= {*shared["metrics"]} for cell in cells):
         return
     for item in records(compare.comparisons(plan, TableSpec(**shared), cells), Compared):
-        behind = views.get(_place(item.at)) if item.of_scale else None
+        behind = views.get(frozenset(item.at.items())) if item.of_scale else None
         if behind and item.metric not in behind.numbers:
-            yield _number(plan, views, name, Entry(*state_text(item, DECIMALS), item=item), item)
+            yield _number(plan, views, name, Entry(*state_text(item, DECIMALS), item=item))
 
 
 def _groups(plan: Plan, views: Sequence[CellView]) -> list[tuple[Picture | None, list[CellView]]]:
@@ -154,7 +156,7 @@ def _groups(plan: Plan, views: Sequence[CellView]) -> list[tuple[Picture | None,
     shown = [view for view in views if view.numbers or view.log or view.where or view.records]
     by_place: dict[Hashable, list[CellView]] = {}
     for view in shown:
-        by_place.setdefault(_place_of(view.cell)[1:], []).append(view)
+        by_place.setdefault(place_of(view.cell.dataset, view.cell.setting), []).append(view)
     shipped = load_curves(plan, "curves")
     printed = functools.cache(lambda: printed_results(plan.study))
 
@@ -167,10 +169,6 @@ def _groups(plan: Plan, views: Sequence[CellView]) -> list[tuple[Picture | None,
     return [(curves(of_place), of_place) for of_place in by_place.values()]
 
 
-def _place(at: Mapping[str, Value]) -> tuple[Hashable, ...]:
-    """Return what tells the cells of a paper apart, from the axes of a table: the method, then the rest."""
-    return ("method", at["method"]), *sorted(pair for pair in at.items() if pair[0] != "method")
-
-
-def _place_of(cell: Cell) -> tuple[Hashable, ...]:
-    return _place({"dataset": cell.dataset, **cell.setting, "method": cell.method})
+def _place_of(cell: Cell) -> frozenset[tuple[str, Value]]:
+    """Return what tells the cells of a paper apart, as the axes of a table do."""
+    return frozenset({"dataset": cell.dataset, **cell.setting, "method": cell.method}.items())

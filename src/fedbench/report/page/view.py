@@ -89,18 +89,20 @@ class CellView:
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a ``target`` (a table, else a figure), its case, and the cell behind it, None without one.
-
-    ``item`` is its row of the frame of comparisons.
-    """
+    """One number of a ``target`` (a table, else a figure), its case, and the cell behind it, None without one."""
 
     target: str
     entry: Entry
-    item: Compared
     state: State
     setting: str
     cell: CellView | None
     compares: bool = True
+
+    @property
+    def item(self) -> Compared:
+        """Its row of the frame of comparisons."""
+        assert self.entry.item is not None
+        return self.entry.item
 
     @property
     def key(self) -> Hashable:
@@ -144,7 +146,7 @@ class Number:
 
 def key_of(target: str, item: Compared) -> Hashable:
     """Return what tells a number of a table from all others of a paper."""
-    return target, tuple(sorted(item.at.items())), item.metric
+    return target, frozenset(item.at.items()), item.metric
 
 
 def setting_text(plan: Plan, dataset: str, values: Mapping[str, Value]) -> str:

@@ -19,7 +19,7 @@ from fedbench.results.claims.effects import Effects, effects
 from fedbench.results.claims.judge import Verdict, means_agree, places_with_enough_seeds, verdict
 from fedbench.results.claims.rules import Rule
 from fedbench.results.frame import AVERAGED, COSTS, DIVERGED, HERE, NAN, NUMBER, SHIPPED, Row, frame_of
-from fedbench.results.places import Place, members, place_of, places_of, shown
+from fedbench.results.places import Place, members, place_of, places_of
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.run_facts import PARTS
 from fedbench.results.runs import runs_of_cells
@@ -50,7 +50,7 @@ class Question:
         self.rule = rule_of(claim, self.measure)
         self.places = places_of(paper, claim.targets)
         self.methods = list(
-            dict.fromkeys(m for target in claim.targets for m in shown(paper, target).methods)
+            dict.fromkeys(m for target in claim.targets for m in paper.targets[target].methods)
         )
 
     def effects(self, numbers: pd.DataFrame, places: Sequence[Place]) -> Effects:
@@ -141,7 +141,7 @@ class Evidence:
     def __init__(self, plan: Plan, targets: Sequence[str], metrics: Sequence[str]) -> None:
         """Read the runs."""
         self.plan, self._shipped = plan, Shipped(plan)
-        specs = {target: shown(plan.study, target) for target in targets}
+        specs = {target: plan.study.targets[target] for target in targets}
         run = (at for spec in specs.values() for at in plan.places(spec))
         self.planned = list(dict.fromkeys((place_of(data, setting), method) for data, setting, method in run))
         printed = (

@@ -26,7 +26,7 @@ from fedbench.results.claims.judge import (
     verdict,
 )
 from fedbench.results.claims.rules import Rule
-from fedbench.results.places import Place, members, places_of, shown, words_of
+from fedbench.results.places import Place, members, places_of, words_of
 from fedbench.results.published import printed
 from fedbench.results.statistics import false_discovery
 from fedbench.study.claims import ClaimSpec
@@ -244,7 +244,7 @@ def _stand_ins(asked: Question, runs: Evidence, of_paper: Sequence[Place]) -> li
         return []
     if named := [place for place in asked.places if place not in of_paper]:
         return named
-    shows = {dataset for target in claim.targets for dataset in shown(paper, target).datasets}
+    shows = {dataset for target in claim.targets for dataset in paper.targets[target].datasets}
     others = [name for name in runs.datasets if name not in shows]
     planned = {place for place, _ in runs.planned}
     return [

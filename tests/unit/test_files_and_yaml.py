@@ -1,4 +1,4 @@
-"""Files are complete or absent, what dead processes left goes, and a lock is waited for."""
+"""Files are complete or absent, and a lock is waited for; odd YAML from outside is one short line."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from fedbench import files
+from fedbench.errors import UserError
+from fedbench.safe_yaml import parse_yaml, read_yaml
 
 
 def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
@@ -71,3 +73,48 @@ def test_a_lock_that_is_held_is_waited_for_and_that_is_said_once(tmp_path: Path)
         events.append("first")
     second.join()
     assert events == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("when: 2023-99-99", "month must be in 1..12"),
+        ("n: " + "9" * 5000, "limit"),
+        ("? [1, 2]\n: 3\n? {a: 1}\n: 2", "unhashable"),
+        ("!!python/object/apply:os.system [id]", "could not determine a constructor"),
+        ("a: [1", "did not find expected"),
+        ("seeds: 1_000", "1_000 is no number in YAML 1.2"),
+        ("a: [1,\n  010]", "line 2: 010 is no number"),
+        ("a: 1:30", "1:30 is no number"),
+        ("a: 1_0.5", "1_0.5 is no number"),
+        ("a: 1\nb:\n  c: {x: 1, y: 2,\n      x: 3}", "line 4: 'x' appears a second time"),
+    ],
+)
+def test_what_is_no_yaml_or_read_in_another_sense_is_one_line(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says) as caught:
+        parse_yaml(text)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_aliases_stand_for_what_they_name() -> None:
+    assert parse_yaml("a: &a {x: 1}\nb: *a\nc: &c 3\nd: *c") == {"a": {"x": 1}, "b": {"x": 1}, "c": 3, "d": 3}
+
+
+def test_a_key_may_lie_over_what_is_merged() -> None:
+    text = "x: &x {a: 1}\nz: {q: &q {<<: *x, a: 3}}\nw: {<<: *q, a: 4}\n1: one\n'1': text"
+    assert parse_yaml(text) == {"x": {"a": 1}, "z": {"q": {"a": 3}}, "w": {"a": 4}, 1: "one", "1": "text"}
+    assert parse_yaml("") is None
+    with pytest.raises(ValueError, match="line 3: '<<' appears a second time"):
+        parse_yaml("x: &x {a: 1}\nw: {<<: *x,\n  <<: *x}")
+
+
+def test_only_a_regular_file_in_utf8_is_read(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "latin").write_bytes("a: é".encode("latin-1"))
+    (tmp_path / "bom").write_bytes("a: 1".encode("utf-8-sig"))
+    for name in ("folder", "loop", "latin", "missing", "/dev/null"):
+        with pytest.raises(UserError, match=name) as caught:
+            read_yaml(tmp_path / name)
+        assert "\n" not in str(caught.value)
+    assert read_yaml(tmp_path / "bom") == {"a": 1}
