@@ -83,7 +83,7 @@ def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
         "hardware": sorted({of.get("hardware", "") for _, of in made} - {""}),
         # runs of earlier versions have other digests
         "data": _by_name((dataset, digest) for dataset, digest in data if digest.startswith(FORM)),
-        "training_seconds": round(sum(of.get("seconds", 0.0) for _, of in made), 1),
+        "training_seconds": round(sum((of.get("seconds", 0.0) for _, of in made), 0.0), 1),
         "cells": listed,
     }
 

@@ -13,7 +13,7 @@ from fedbench.report import notes
 from fedbench.report.figures.panels import final_of
 from fedbench.report.layout import SIDES, Entry, Grid, Marks, arranged, fold, listed
 from fedbench.report.results_table import layout, state_text
-from fedbench.results.aggregate import measurements, summarised
+from fedbench.results.aggregate import key_of, measurements, summarised
 from fedbench.results.claims.claim_query import numbers_of
 from fedbench.results.frame import Measured, Row
 from fedbench.results.leaderboard import Board, Line, _averaged, board_of
@@ -302,7 +302,7 @@ def test_seeds_that_miss_a_target_join_those_that_were_shipped() -> None:
 
 
 def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_row() -> None:
-    """Cell k1 was trained here but for seed 2; k2 was shipped, as one run and an average over seeds."""
+    """Cell k1 was trained here but for seed 2; k2 was shipped, as one run and an average over seeds; k3 was, too."""
     rows = [
         ("k1", Row("a", 0, "test_auc", 0.9, pace=0.01)),
         ("k1", Row("b", 1, "", status="diverged")),
@@ -310,19 +310,23 @@ def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_
         ("k2", Row("c", 0, "test_auc", 0.8, origin="shipped")),
         ("k2", Row("c", 0, "samples", 64.0, status="averaged", origin="shipped")),
         ("k2", Row("c", 0, "test_ap", 0.7, origin="shipped")),
+        ("k3", Row("d", 0, "", status="diverged", origin="shipped")),
+        ("k3", Row("e", 1, "test_auc", 0.7, origin="shipped")),
     ]
     numbers = numbers_of(
         runs_of(rows),
         ["test_auc", "test_loss", "samples", metric_table.over_curve("test_auc")],
         load_paper("localscgdam"),
-    ).sort_values("method", kind="stable")
+    )
     shown = numbers[["method", "seed", "metric", "value", "shipped"]].to_numpy().tolist()
     assert shown == [
         ["k1", 0, "test_auc", 0.9, False],
         ["k1", 1, "test_auc", -math.inf, False],
         ["k1", 1, "test_loss", math.inf, False],
         ["k2", 0, "test_auc", 0.8, True],
+        ["k3", 0, "test_auc", -math.inf, True],
+        ["k3", 0, "test_loss", math.inf, True],
+        ["k3", 1, "test_auc", 0.7, True],
     ]
-    assert (numbers["key"] == "k1").tolist() == [True] * 3 + [False], (
-        "a cell's own key where it was trained here"
-    )
+    assert numbers["key"].tolist()[:3] == ["k1"] * 3, "a cell's own key where it was trained here"
+    assert numbers["key"].iloc[-1] == key_of(["d", "e"]), "else that of its runs, in their order"
