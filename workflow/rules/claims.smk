@@ -5,9 +5,7 @@ rule claims:
     input:
         request=CALL.claims_request,
         shown=CALL.claims_inputs,
-        configuration=CALL.configuration,
-        published=CALL.published,
-        shipped=CALL.shipped,
+        files=CALL.shown_files,
     output:
         csv=report(
             "tables/{paper}/claims.csv",

@@ -5,9 +5,7 @@ rule figure:
     input:
         request=CALL.figure_request,
         shown=CALL.figure_inputs,
-        configuration=CALL.configuration,
-        published=CALL.published,
-        shipped=CALL.shipped,
+        files=CALL.shown_files,
     output:
         pdf="figures/{paper}/{figure}.pdf",
         svg=report(

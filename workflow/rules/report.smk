@@ -5,9 +5,7 @@ rule page:
     input:
         request=CALL.page_request,
         shown=CALL.page_inputs,
-        configuration=CALL.configuration,
-        published=CALL.published,
-        shipped=CALL.shipped,
+        files=CALL.shown_files,
     output:
         "report.html",
     log:

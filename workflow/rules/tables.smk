@@ -5,9 +5,7 @@ rule table:
     input:
         request=CALL.table_request,
         shown=CALL.table_inputs,
-        configuration=CALL.configuration,
-        published=CALL.published,
-        shipped=CALL.shipped,
+        files=CALL.shown_files,
     output:
         tex="tables/{paper}/{table}.tex",
         csv=report(

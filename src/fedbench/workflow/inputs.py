@@ -165,6 +165,10 @@ class Inputs:
             for setting in settings
         ]
 
+    def shown_files(self, paper: str) -> list[str]:
+        """List the files besides results that the tables and figures of a paper, or of all, show."""
+        return [*self.configuration(paper), *self.published(paper), *self.shipped(paper)]
+
     def configuration(self, paper: str = EVERY) -> list[str]:
         """List the YAML files that describe a paper's tables and figures, or those of all, and what was tuned."""
         places = ("papers/{}.yaml", "studies/{}.yaml", "tuned/{}/**/*.yaml")

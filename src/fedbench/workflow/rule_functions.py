@@ -175,21 +175,9 @@ class RuleFunctions:
         """List what the tables, figures and claims that the report page shows first are made of; it draws them."""
         return self.inputs.of_page(self.config.paper)
 
-    def other_results(self, wildcards: Any) -> list[str]:
-        """List the results on disk, of a paper or of all, that are shown besides those of this call."""
-        return self.inputs.other_results(*_paper(wildcards))
-
-    def configuration(self, wildcards: Any) -> list[str]:
-        """List the YAML files that say what a paper's tables and figures are, or those of all papers."""
-        return self.inputs.configuration(*_paper(wildcards))
-
-    def published(self, wildcards: Any) -> list[str]:
-        """List the CSVs of printed numbers."""
-        return self.inputs.published(*_paper(wildcards))
-
-    def shipped(self, wildcards: Any) -> list[str]:
-        """List the CSVs of shipped numbers and curves."""
-        return self.inputs.shipped(*_paper(wildcards))
+    def shown_files(self, wildcards: Any) -> list[str]:
+        """List the files besides results that a target of a paper, or of all papers, shows."""
+        return self.inputs.shown_files(getattr(wildcards, "paper", EVERY))
 
     def table_request(self, wildcards: Any) -> str:
         """Return the request for a table."""
@@ -201,11 +189,11 @@ class RuleFunctions:
 
     def claims_request(self, wildcards: Any) -> str:
         """Return the request for the claims of a paper."""
-        return self._request(wildcards.paper, "claims", others=self.other_results(wildcards))
+        return self._request(wildcards.paper, "claims", others=self.inputs.other_results(wildcards.paper))
 
     def page_request(self, wildcards: Any) -> str:
         """Return the request for the report page, which begins with the configured paper."""
-        return self._request("report", others=self.other_results(wildcards), paper=self.config.paper)
+        return self._request("report", others=self.inputs.other_results(), paper=self.config.paper)
 
     def _request(self, *target: str, others: Sequence[str] = (), **given: str) -> str:
         asked = self.asked(target[0] if target[1:] else EVERY)
@@ -215,11 +203,10 @@ class RuleFunctions:
 
     def asked(self, paper: str) -> dict[str, Any]:
         """Return what tables and figures of a paper, or of all, are made of besides results."""
-        listed = (self.inputs.configuration, self.inputs.published, self.inputs.shipped)
         return {
             "config": self.config.model_dump(mode="json", exclude=SILENT),
             "code": requests.code(),
-            "files": requests.digests(path for of in listed for path in of(paper)),
+            "files": requests.digests(self.inputs.shown_files(paper)),
         }
 
     def _results(self, paper: str, paths: list[str]) -> list[str]:
@@ -237,11 +224,6 @@ class RuleFunctions:
             from fedbench.train import preflight  # not above: PyTorch takes seconds
 
             preflight.check(cells)
-
-
-def _paper(wildcards: Any) -> list[str]:
-    """Return the paper of a rule, nothing for one of all papers."""
-    return [paper] if (paper := getattr(wildcards, "paper", "")) else []
 
 
 def options_of(config: Config) -> str:
