@@ -148,7 +148,7 @@ def forget(
     such as a method or a dataset; * matches anything. One scale's runs are removed: the configuration's, or that of
     --scale.
     """
-    from fedbench.store.forget import forget
+    from fedbench.store.cell_files import forget
     from fedbench.store.runs import Store
 
     if not (pattern or other_code):

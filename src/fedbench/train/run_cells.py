@@ -38,7 +38,8 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) 
         _check(chosen, config)
     if not_tuned := plan.untuned_warning(chosen):
         say(not_tuned)
-    if line := code.remark({cell.name: _by_other_code(cell, store) for cell in chosen}):
+    by_other = {cell.name: [cell_files.by_other_code(run, store) for run in cell.runs] for cell in chosen}
+    if line := code.remark(by_other):
         say(line)
     diverged, failed = [], dict[str, str]()
     for number, cell in enumerate(chosen, 1):
@@ -70,12 +71,6 @@ def _failures(reasons: Mapping[str, str], chosen: Sequence[Cell], plan: Plan) ->
         if cell.name in reasons
     ]
     return ListedError(f"{len(reasons)} of {len(chosen)} cells failed:" + "".join(lines))
-
-
-def _by_other_code(cell: Cell, store: Store) -> list[bool]:
-    """Say of each run of a cell that is in the store whether other code made it."""
-    records = ((run, store.load(run.key)) for run in cell.runs if store.has(run.key))
-    return [code.differs(run, record.provenance.get("code")) for run, record in records if record]
 
 
 def _check(cells: Sequence[Cell], config: Config) -> None:
