@@ -104,10 +104,7 @@ def described(
     layers = layers_of(paper, scale, dataset, setting, method, tuned)
     run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
     data, folder = run.get("data", {}), CONFIG_DIR / "datasets"
-    if (content := _own_content(data.get("dataset"), folder)) is not None:
-        data["content"] = content
-    if data.get("clients") == "sites":
-        data["clients"] = _count_sites([data.get("dataset"), *data.get("sources", ())], folder)
+    _fill_in(data, folder)
     if train := run.get("train"):
         train.setdefault("prior", _default_prior(data, folder))
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
@@ -194,20 +191,16 @@ def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
     return "client"
 
 
-def _own_content(dataset: str | None, folder: Path) -> str | None:
-    """Return the digest of a dataset that a file in ``folder`` describes; None for any other."""
-    if not (folder / f"{dataset}.yaml").is_file():
-        return None
-    from fedbench.data import datasets
+def _fill_in(data: dict[str, Any], folder: Path) -> None:
+    """Add the digest of a dataset that a file in ``folder`` describes, and the number of ``clients: sites``."""
+    dataset, of_sites = str(data.get("dataset")), data.get("clients") == "sites"
+    if (custom := (folder / f"{dataset}.yaml").is_file()) or of_sites:
+        from fedbench.data import datasets
 
-    return datasets.content(str(dataset), folder)
-
-
-def _count_sites(names: Sequence[str], folder: Path) -> int:
-    """Return how many sites own the samples: each is a client."""
-    from fedbench.data import datasets
-
-    return datasets.count_sites(names, folder)
+        if custom:
+            data["content"] = datasets.content(dataset, folder)
+        if of_sites:
+            data["clients"] = datasets.count_sites([dataset, *data.get("sources", ())], folder)
 
 
 def at_scale(paper: Paper, scale: Scale) -> ScalePaper:

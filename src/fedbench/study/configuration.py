@@ -72,13 +72,6 @@ def check_mirror(config: Config) -> None:
         raise UserError(f"mirror: {mirror} does not exist; give a folder or an address, or leave it out")
 
 
-def _load_named(kind: str, name: str, folder: Path) -> Any:
-    known = {path.stem: path for path in folder.glob("*.yaml")}
-    if name not in known:
-        raise unknown(kind, name, known)
-    return read_yaml(known[name])
-
-
 def load_paper(key: str) -> Paper:
     """Read the YAML of a paper or study and check that all its parts name things it defines."""
     if key not in (known := paper_keys()):
@@ -149,8 +142,10 @@ def scale_of(config: Config) -> Scale:
 
 def load_scale(name: str) -> Scale:
     """Read ``config/scales/<name>.yaml``."""
-    data = {"name": name, **_load_named("scale", name, CONFIG_DIR / "scales")}
-    return validated(Scale, data, CONFIG_DIR / "scales" / f"{name}.yaml")
+    if name not in (known := scale_names()):
+        raise unknown("scale", name, known)
+    path = CONFIG_DIR / f"scales/{name}.yaml"
+    return validated(Scale, {"name": name, **read_yaml(path)}, path)
 
 
 def file_of(paper: Paper, kind: str, name: str) -> Path:

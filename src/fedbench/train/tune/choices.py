@@ -76,17 +76,14 @@ class Choices:
                 of_methods = known.get(part, {}) | {name: getattr(choices[name], part) for name in choices}
                 content[part] = {name: of_methods[name] for name in order if name in of_methods}
             content["scores"] = {name: [*map(_Line, rows)] for name, rows in content["scores"].items()}
-            files.write(self.path, self._header + _as_yaml(content))
+            text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=160)
+            files.write(self.path, self._header + text)
 
 
 def _metrics(protocol: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the metric that judges the runs of a trial, and that of its short ones."""
     metric = protocol.get("metric")
     return {"runs": metric, "short": (protocol.get("stable") or {}).get("metric") or metric}
-
-
-def _as_yaml(content: Mapping[str, Any]) -> str:
-    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=160)
 
 
 class _Line(dict[str, Any]):
