@@ -26,9 +26,7 @@ def main() -> None:
     rows = runs.groupby(["method", "p"])["value"].agg(["mean", "std", "count"])
     rows = rows.drop(index=[*diverged], errors="ignore")
     printed = load_published("localscgdam", "localscgdam_table1.csv")
-    methods = [
-        name for name in dict.fromkeys(row["method"] for row in printed.rows) if name in {*runs["method"]}
-    ]
+    methods = [name for name in printed.rows["method"].unique() if name in {*runs["method"]}]
     looks = styles_of_methods(load_paper("localscgdam"))
     in_print = printed.at({"dataset": ["FashionMNIST"], "p": [4, 8, 16], "method": methods}, ["test_auc"])
     with matplotlib.rc_context({**RC, "font.size": 9, "axes.titlesize": 10}):
