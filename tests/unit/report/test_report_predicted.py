@@ -171,6 +171,9 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(
     drawing = drawing_of(plan, "figure_roc")
     assert not [panel for panel in drawing.content.panels if "Lyon" in panel.title], "one class alone"
     assert drawing.words.endswith("without test samples of both classes: Lyon.")
+    tested = "part == 'test'"
+    monkeypatch.setattr(predictions, "load_predictions", lambda cell, store: load(cell, store).query(tested))
+    assert drawing_of(plan, "figure_confusion").words.endswith("choose a threshold on: give data.validation.")
 
 
 def test_references_are_curves_of_their_own_local_by_the_model_of_each_site(project: Path) -> None:
