@@ -201,3 +201,11 @@ def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
         find(table, "Toy", "M", {"q": 1}, "test_auc")
     number = find(table, "Toy", "M", {"p": 8.0}, "test_auc")
     assert number.printed == 0.8
+
+
+def test_a_remark_on_all_rows_is_no_doubt_about_any_and_one_on_some_is(tmp_path: Path) -> None:
+    path, head = tmp_path / "own.csv", "method,metric,mean,note\n"
+    for notes, doubts in (("r r", ["", ""]), ("r s", ["r", "s"]), ("mean and std of r,s", ["", "s"])):
+        first, second = notes.split("," if "," in notes else " ")
+        path.write_text(f"{head}a,test_auc,0.9,{first}\nb,test_auc,0.8,{second}\n")
+        assert [number.doubt for number in PublishedTable(path).values] == doubts
