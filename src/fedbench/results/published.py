@@ -174,7 +174,7 @@ def _same(text: str, value: Value, optional: bool) -> bool:
 
 
 def locate(paper: str, filename: str) -> Path:
-    """Return ``published/<paper>/<filename>``, else ``filename`` itself where that is a file ."""
+    """Return ``published/<paper>/<filename>``, else ``filename`` itself where that is a file."""
     usual = FOLDER / paper / filename
     return usual if usual.exists() or not Path(filename).is_file() else Path(filename)
 
