@@ -21,7 +21,7 @@ from fedbench import sealed_json
 from fedbench.data.summary import Counts
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import forest, style
-from fedbench.report.figures.content import Content, Panel, curve
+from fedbench.report.figures.content import Content, Panel, curve, joined_curves
 from fedbench.report.figures.plot import draw
 from fedbench.report.figures.render import render, small_svg
 from fedbench.results.auc_interval import auc_interval
@@ -333,13 +333,20 @@ def test_seeds_are_dots_and_intervals_bars_in_the_colours_of_their_methods() -> 
     assert [to_hex(colour) for colour in colours] == ["#ff0000", "#0000ff"] * 2
 
 
-@pytest.mark.parametrize(("count", "methods"), [(1, 2), (4, 27)])
+def test_what_a_pareto_figure_shows_of_another_scale_is_not_called_not_run() -> None:
+    drawing = figures.drawing_of(Plan(Config(scale="demo"), "arena"), "figure1")
+    assert {panel.title for panel in drawing.content.panels} >= {"FashionMNIST (reduced)"}
+    assert "no value yet: Digits" in drawing.words
+    assert "FashionMNIST" not in drawing.words and "not run at this scale: " in drawing.words
+
+
+@pytest.mark.parametrize(("count", "methods"), [(0, 0), (1, 2), (4, 27)])
 def test_title_panels_words_and_legend_lie_apart(count: int, methods: int) -> None:
     names = [f"A-method-{number}" for number in range(methods)]
     values = pd.DataFrame(
         {"x": [0, 3e7], "mean": [0.974, 0.976], "low": [0.974, 0.976], "high": [0.974, 0.976]}
     )
-    points = pd.concat(curve(name, values) for name in names)
+    points = joined_curves(curve(name, values) for name in names)
     panels = [Panel("K = 5, share of positives = 0.1", "test_auc", "test AUC", points)] * count
     content = Content(panels, x_label="numbers sent")
     looks = style.styles_in_order(names)

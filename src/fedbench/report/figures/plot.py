@@ -44,6 +44,7 @@ def draw(content: Content, styles: Styles, title: str = "", words: str = "") -> 
     columns = max(1, min(content.columns, len(panels)))
     rows = math.ceil(len(panels) / columns)
     head, below = textwrap.fill(title, LETTERS * 3 // 4), textwrap.fill(words, LETTERS)
+    head = head if panels else f"{head}\n(no curve to draw)".lstrip()
     lines = f"{head}\n{below}".count("\n") + 3 + len(styles) / _entries(styles)
     stacked = content.look == "rows"
     curves = max((panel.points["curve"].nunique() for panel in panels), default=1)
@@ -53,8 +54,6 @@ def draw(content: Content, styles: Styles, title: str = "", words: str = "") -> 
         FigureCanvasAgg(figure)
         if head:
             figure.suptitle(head, fontsize=9.5, fontweight="bold")
-        if not panels:
-            figure.text(0.5, 0.2, "no curve to draw", ha="center", color="#777777")
         for index, panel in enumerate(panels):
             axes = figure.add_subplot(rows, columns, index + 1)
             axes.set_title(panel.title.replace(", ", "\n") if len(panels) > 1 else "")
