@@ -145,9 +145,10 @@ Kind = TypeVar("Kind")
 def frame_of(rows: Iterable[Kind], kind: type[Kind]) -> pd.DataFrame:
     """Return objects of a class as a frame with its columns; what is no int, float or bool lies there as it is."""
     types = {name: of if of in (int, float, bool) else object for name, of in get_type_hints(kind).items()}
-    values = [[getattr(row, name) for name in types] for row in rows]
-    # a copy has an array for each type: on one for each column pandas works many times as long
-    return pd.DataFrame(values, columns=[*types]).astype(types).copy()
+    table = pd.DataFrame([[getattr(row, name) for name in types] for row in rows], None, [*types], object)
+    # an array for each type: on one for each column pandas works many times as long
+    names = {of: [name for name in types if types[name] is of] for of in dict.fromkeys(types.values())}
+    return pd.concat([table[of_type].astype(of) for of, of_type in names.items()], axis=1)
 
 
 def records(frame: pd.DataFrame, kind: type[Kind]) -> list[Kind]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import itertools
 import math
 import re
@@ -188,7 +189,7 @@ def load_published(
     standard deviation over runs, unless its column ``spread`` says something else. ``additions`` are metrics that the
     paper adds.
     """
-    path, index = locate(paper, filename), FOLDER / "index.csv"
+    path, index, measures = locate(paper, filename), FOLDER / "index.csv", tuple((additions or {}).items())
     if index.exists() and path.is_relative_to(FOLDER):
         rows = read_rows(index)
         if missing := [name for name in ("file", "spread", "n_seeds") if name not in rows]:
@@ -199,14 +200,26 @@ def load_published(
                 raise UserError(
                     f"{index}, line {line}: n_seeds is {shortened(runs, 60)!r}: not a whole number"
                 )
-            return PublishedTable(path, row["spread"], float(runs or "nan"), additions)
-    table = PublishedTable(path, "std", additions=additions)
+            return _read(path, row["spread"], int(runs) if runs else NAN, measures, files.mark(path))
+    table = _read(path, "std", NAN, measures, files.mark(path))
     # a column that is neither one of ours nor a setting of the paper is a slip, mostly
     known = {*BESIDE, *load_paper(paper).settings, "n_clients", "split"} if paper in paper_keys() else ()
     for name in table.rows.columns if known else ():
         if name not in known:
             raise UserError(f"{path}, line 1: {unknown('column', name, known)}")
     return table
+
+
+@functools.lru_cache(maxsize=64)
+def _read(
+    path: Path,
+    spread: str,
+    n_seeds: float,
+    additions: tuple[tuple[str, Measure], ...],
+    _mark: files.Mark | None,
+) -> PublishedTable:
+    """Read a file once for all that ask, and again when it changes."""
+    return PublishedTable(path, spread, n_seeds, dict(additions))
 
 
 def printed(paper: Paper, target: str, metrics: Sequence[str] = ()) -> pd.DataFrame:
