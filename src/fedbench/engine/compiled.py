@@ -134,6 +134,8 @@ class Compiled:
         from torch.fx.experimental.proxy_tensor import make_fx
 
         names: list[str] = []
+        if problem.class_counts is not None:
+            problem.class_counts()  # kept by the data: within a trace it would be counted anew at each step
         seen = _sealed(problem)
 
         def traced(*inputs: Tensor) -> list[Tensor]:
