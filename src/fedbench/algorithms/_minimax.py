@@ -36,11 +36,12 @@ def as_scores(outputs: Tensor, score: str) -> Tensor:
 class Minimax(FederatedMethod):
     """A method on the min-max loss F(w, a, b, alpha) of :mod:`fedbench.objectives.auc_minimax`.
 
-    Two programs, CODASCA's (main_codasca_cifar.py 73, 106-119) and LibAUC (losses/auc.py 215, 261), write alpha where F
-    has 1 + alpha. They start their alpha at 0 and keep it in [0, 999] after each step (134; optimizers/pesg.py 344,
-    pdsca.py 256). In F, this is ``alpha_start`` = ``alpha_least`` = -1: at first the loss only draws scores to a and b,
-    which start at 0, and the coupling of scores and labels grows with alpha. CODA's program has F itself and starts
-    alpha at 0 (main.py 122).
+    Two programs write alpha where F has 1 + alpha: CODASCA's (Optimization-AI/ICML2021_FedDeepAUC_CODASCA 050b00c,
+    main_codasca_cifar.py 73, 106-119) and LibAUC (812f98f, libauc/losses/auc.py 215, 261). They start their alpha at 0
+    and keep it in [0, 999] after each step (134; libauc/optimizers/pesg.py 344, pdsca.py 256). In F, this is
+    ``alpha_start`` = ``alpha_least`` = -1: at first the loss only draws scores to a and b, which start at 0, and the
+    coupling of scores and labels grows with alpha. CODA's program (ZhishuaiGuo/DistributedAUC 30f052a,
+    imagenet/main.py 126, 315) has F itself and starts alpha at 0.
 
     Attributes:
         score: the scores of the loss: ``sigmoid`` of the logit, or the ``logit``.
@@ -51,7 +52,7 @@ class Minimax(FederatedMethod):
         alpha_least: lower bound of alpha after each local step and restart; null for no bound.
         a_b: whether weight decay and clipping also apply to a and b; the papers do not say. ``free``: to w alone.
             ``decay``: weight decay to a and b, too (main_codasca_cifar.py 124-130). ``clip``: both to a and b, too
-            (LibAUC 4a471cf, optimizers/pesg.py).
+            (LibAUC, libauc/optimizers/pesg.py 274-276).
     """
 
     score: str

@@ -32,8 +32,8 @@ class Method(coda_plus.Method):
             imagenet/main.py 63-64). Alpha then restarts before the first stage, too, and before stage s = 1, 2, ... on
             3^s ``restart_samples``; the program takes 3^s batches (165-197).
         stage_start: the x and the anchor at the beginning of a stage: the ``last`` averaged model, or the ``average``
-            of the averaged models of the stage before (main.py 148-152; its lines 333-339 sum a machine's local
-            iterates, of w alone).
+            of the averaged models of the stage before (imagenet/main.py 148-152; its lines 333-339 sum a machine's
+            local iterates, of w alone).
     """
 
     restart_samples: NumberFrom0

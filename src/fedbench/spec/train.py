@@ -82,7 +82,11 @@ class NoiseSpec(Spec):
 
 
 class StagesSpec(Spec):
-    """Stages of training, each `scale` times as long as the stage before; step sizes fall after each stage."""
+    """Stages of training, each `scale` times as long as the stage before; step sizes fall after each stage.
+
+    The program of CODA has a scale of 3 and a factor of 1/3 (ZhishuaiGuo/DistributedAUC 30f052a, imagenet/main.py
+    202-203).
+    """
 
     first: int = Field(ge=1)
     """Length of the first stage in cycles, or in rounds where there are no cycles."""
@@ -122,7 +126,8 @@ class TrainSpec(Spec):
     is the number of positives; a sample then weighs in proportion to its class in the client's data, so that the mean
     of a batch is unbiased. A share below 1 is multiplied by `batch_size` and rounded down; all samples then weigh the
     same, and min-max losses take the share of positives in batches for their prior. The DualSampler of LibAUC does so
-    (sampler/sampler.py): if a client has few positives, some of them occur several times in an epoch."""
+    (812f98f, libauc/sampler/sampler.py 217-246): if a client has few positives, some of them occur several times in an
+    epoch."""
     prior: Literal["client", "pooled"] = "pooled"
     """The share of positives in min-max losses. `client`: the mean of the clients' shares. `pooled`: the share among
     all samples together. If clients differ, only with `client` is the mean of their losses the square loss of the AUC.
@@ -153,11 +158,13 @@ class TrainSpec(Spec):
     clip_norm: float | None = Field(None, gt=0)
     """The largest Euclidean norm of a client's gradient; a longer gradient is scaled down."""
     clip_value: float | None = Field(None, gt=0)
-    """The largest absolute value of a gradient's entries; larger entries are cut off."""
+    """The largest absolute value of a gradient's entries; larger entries are cut off. The program of CODASCA has 1
+    (main_codasca_cifar.py 124), and so does LibAUC (libauc/optimizers/pesg.py 274)."""
     augment: Literal["none", "crop_flip", "crop_flips", "pad_crop_flip", "affine"] = "none"
     """Random changes of training images. `crop_flip`: crop by 2 pixels, flip left-right, resize back. `crop_flips`: the
-    same, also flipped top-bottom. `pad_crop_flip`: pad by 4 pixels of zeros, crop to the old size, flip left-right.
-    `affine`: turn by up to 15 degrees, shift and scale by up to 5 %."""
+    same, also flipped top-bottom, as on ChestMNIST in FeDXL (a3b2f29, FeDXL/main.py 120-126). `pad_crop_flip`: pad by 4
+    pixels of zeros, crop to the old size, flip left-right. `affine`: turn by up to 15 degrees, shift and scale by up to
+    5 %."""
     noise: NoiseSpec | None = None
     """Gaussian noise that is added to training inputs after normalisation."""
     normalize: NormalizeSpec | None = None
