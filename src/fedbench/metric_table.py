@@ -172,7 +172,7 @@ def budget(name: str) -> Budget | None:
 
 
 def over_curve(metric: str) -> str:
-    """Name the mean of ``metric`` over all evaluations of a run; :func:`curve_mean` reads it."""
+    """Name the mean of ``metric`` over the iterations of a run; :func:`curve_mean` reads it."""
     return f"{CURVE_MEAN}{metric}"
 
 

@@ -13,6 +13,9 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+import pandas as pd
+
 from fedbench import metric_table
 from fedbench.results import collect, run_facts
 from fedbench.results.frame import (
@@ -89,7 +92,8 @@ def _of_cell(cell: Cell, metrics: Sequence[str], shipped: Shipped | None) -> lis
     if lacks:
         failure = failure or _failure(cell)
     if shipped is not None and not failure:
-        runs |= shipped.runs(cell, records)
+        others = shipped.runs(cell, records)
+        runs |= {seed: _with_means(run, metrics, shipped.curves) for seed, run in others.items()}
     rows = _asked(cell, runs, metrics)
     if lacks:
         why = Row("", -1, "", status=FAILED if failure else NOT_RUN, reason=failure or missing, origin="")
@@ -159,7 +163,8 @@ def _read_off(cell: Cell, row: Row) -> Row | None:
         return None
     curve = collect.curve_of(cell, row.key)
     if asked is None:
-        return row._replace(value=float(curve[mean].mean())) if mean in curve else None
+        of_run = _mean_over(curve, mean)
+        return None if of_run is None else row._replace(value=of_run)
     name, x = asked.metric, metric_table.SPENT[asked.spent]
     if name not in curve or x not in curve:
         return None
@@ -173,6 +178,29 @@ def _read_off(cell: Cell, row: Row) -> Row | None:
     return row._replace(
         value=float(next(iter(reached), math.inf)), reason=best, tried=float(curve[x].iloc[-1])
     )
+
+
+def _with_means(run: Run, metrics: Sequence[str], curves: collect.Tables) -> Run:
+    """Add to a shipped run the means over its curve that are asked for, where its curve was shipped too."""
+    if "" in run:  # it diverged
+        return run
+    first = next(iter(run.values()))
+    bare, curve = first._replace(reason="", pace=NAN, sign=""), curves.get(first.key, pd.DataFrame())
+    means = {name: _mean_over(curve, mean) for name in metrics if (mean := metric_table.curve_mean(name))}
+    known = {name: value for name, value in means.items() if value is not None}
+    return {**run, **{name: bare._replace(metric=name, value=value) for name, value in known.items()}}
+
+
+def _mean_over(curve: pd.DataFrame, metric: str) -> float | None:
+    """Return the mean of a metric over a run's iterations, None where its curve lacks it.
+
+    That of the lines between evaluations: in a plain mean the untrained model weighs more where these are few.
+    """
+    if metric not in curve:
+        return None
+    known = curve.dropna(subset=metric)
+    length = known["iteration"].iloc[-1] - known["iteration"].iloc[0] if len(known) else 0
+    return float(np.trapezoid(known[metric], known["iteration"]) / length) if length else NAN
 
 
 def _facts_within(metric: str, facts: Facts) -> Mapping[str, float | str]:

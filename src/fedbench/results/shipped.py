@@ -94,6 +94,11 @@ class Shipped:
         seeds = sorted(self._seeds.get((scale, dataset, method), ()))
         return self._with_keys(scale, {seed: joint_key(cells, seed) for seed in seeds})
 
+    @functools.cached_property
+    def curves(self) -> Mapping[str, pd.DataFrame]:
+        """The shipped curves of the plan's scale, by the keys of their runs."""
+        return load_curves(self._plan, "curves")
+
     def cell(self, scale: str, dataset: str, setting: Mapping[str, Value], method: str) -> Cell | None:
         """Return a cell that may have shipped runs, at any scale, with the constants that this call asks for.
 

@@ -151,6 +151,15 @@ def test_first_samples_are_those_of_one_step(task: dict[str, Any] | None, a_step
     assert run.run().metrics["samples"] == N * a_step * (1 + 2 * PERIOD)
 
 
+@pytest.mark.parametrize(
+    ("method", "batches"),
+    [("local_sgdm", 2 * PERIOD), ("local_sgdam", 1 + 2 * PERIOD), ("local_scgdam", 2 + 4 * PERIOD)],
+)
+def test_batches_with_a_share_of_positives_count_as_others(method: str, batches: int) -> None:
+    _, outcome = simulate(spec(method, positives=0.25, rounds=2), images(SIZES))
+    assert outcome.metrics["samples"] == N * BATCH * batches
+
+
 @pytest.mark.parametrize(("turns", "pool"), [("all", "round"), ("some", "round"), ("cycles", "cycle")])
 def test_pairs_count_the_scores_they_send_receive_and_open_with(turns: str, pool: str) -> None:
     train = {"positives": 3, "participation": TURNS[turns], "rounds": ROUNDS, "evaluations": 3}

@@ -12,11 +12,14 @@ import pandas as pd
 import pytest
 from report_project import REDUCED, Project, run_result, table_of
 
+from fedbench import metric_table
 from fedbench.errors import UserError
 from fedbench.report.figures.build import drawing_of
 from fedbench.report.page.gather import chapter
 from fedbench.results.claims.findings import find
+from fedbench.results.claims.judge import Effect
 from fedbench.results.export import _with_others, add_curves, export_reproduced, in_order, thinned
+from fedbench.results.runs import runs_of_cells
 from fedbench.results.shipped import Shipped, load_curves
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
@@ -304,6 +307,38 @@ def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Proje
     )
     local = (cell.dataset, cell.method)
     assert now[local] == 0.6 < levels[local] and now.drop(local).equals(levels.drop(local))
+
+
+def test_a_claim_over_curves_reads_shipped_ones_as_those_of_runs(project: Project) -> None:
+    """A run whose curve is not shipped has no mean."""
+
+    def over_curves() -> Effect | None:
+        judged = find(Plan(REDUCED))[0].scales[1]
+        return judged.verdict.overall if judged.ran else None
+
+    ahead = {"method": "LocalSCGDAM", "than": ["CoDA"], "metric": "test_auc", "over": "curve"}
+    project.change(claims=[{"says": "it is ahead all along", "in": ["figure1"], "better": ahead}])
+    project.fill()
+    trained = over_curves()
+    export_reproduced(Plan(REDUCED), "table1")
+    ship_curves(project, REDUCED)
+    shipped = over_curves()
+    assert (
+        trained
+        and shipped
+        and [*vars(shipped).values()] == pytest.approx([*vars(trained).values()], rel=1e-3)
+    )
+    shutil.rmtree(project.root / "reproduced/reduced/curves")
+    assert over_curves() is None
+
+
+def test_a_mean_over_a_run_weighs_iterations_alike_not_evaluations(project: Project) -> None:
+    cell, mean = first(project, REDUCED), metric_table.over_curve("test_auc")
+    for run in cell.runs:
+        project.write_curve(run.key, {"iteration": [0, 100, 200, 1000], "test_auc": [0.5, 0.7, 0.9, 0.9]})
+    project.finish(cell, [0.9] * 3)
+    values = [row.value for row in runs_of_cells([cell], [mean]) if row.metric == mean]
+    assert values == pytest.approx([(60 + 80 + 720) / 1000] * 3)
 
 
 def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(project: Project) -> None:
