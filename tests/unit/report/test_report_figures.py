@@ -463,14 +463,14 @@ def test_a_small_svg_has_the_shapes_texts_styles_and_references_of_the_figure() 
     axes = figure.subplots()
     for slope in range(1, 40):
         axes.plot([0, 1, 2], [0, slope, 4.5], marker="o", alpha=0.45, color="#d55e00", linestyle="--")
-    axes.set_title("5 < α & more")
+    axes.set_title("5 < α & more, at 0.9725")
     text = small_svg(figure)
     small, usual = (ElementTree.fromstring(svg) for svg in (text, render(figure, "svg", text=True).decode()))
     for tag in ("path", "use", "text", "rect"):
         for ours, theirs in zip(shapes(small, tag), shapes(usual, tag), strict=True):
             assert ours == pytest.approx(theirs, abs=0.1), tag
     assert styles(small) == styles(usual) and len({*styles(small)}) > 5
-    assert "5 < α & more" in [e.text for e in small.iter(f"{SVG}text")]
+    assert "5 < α & more, at 0.9725" in [e.text for e in small.iter(f"{SVG}text")]
     assert "font-family:DejaVu Sans,Verdana,sans-serif" in text
     assert len(text) < len(render(figure, "svg")) / 3
     ids, targets = ({e.get("id"): e.tag for e in root.iter() if e.get("id")} for root in (small, usual))

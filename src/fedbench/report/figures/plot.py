@@ -225,17 +225,21 @@ def _leave_far_seeds_out(axes: Axes, panel: Panel) -> None:
 
 def _point_at(axes: Axes, x: float, low: bool, row: int, words: str) -> None:
     """Draw an arrow out of the axes at ``x``, and words beside it in this row."""
-    up, left = (1 if low else -1), x <= np.mean(axes.get_xlim())
+    up, end = (1 if low else -1), (x, 0 if low else 1)
+    share = axes.transAxes.inverted().transform(axes.get_xaxis_transform().transform(end))[0]
+    side, shift, lift = "center", 0, 20  # in the middle above the arrow, else beside it
+    if share < 1 / 3:
+        side, shift, lift = "left", 5, 4
+    elif share > 2 / 3:
+        side, shift, lift = "right", -5, 4
     place: dict[str, Any] = {
         "xycoords": axes.get_xaxis_transform(),
         "textcoords": "offset points",
         "fontsize": 6,
     }
-    at = (x, 0 if low else 1)
-    axes.annotate("", at, (0, 18 * up), arrowprops={"arrowstyle": "->"}, **place)
+    axes.annotate("", end, (0, 18 * up), arrowprops={"arrowstyle": "->"}, **place)
     axes.annotate(
-        words, at, (5 if left else -5, (4 + 8 * row) * up), ha="left" if left else "right",
-        va="bottom" if low else "top", **place,
+        words, end, (shift, (lift + 8 * row) * up), ha=side, va="bottom" if low else "top", **place,
     )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def render(figure: Figure, kind: str, text: bool = False) -> bytes:
 def small_svg(figure: Figure) -> str:
     """Return a figure as SVG on one line, a third as large as matplotlib writes it."""
     drawn = UNUSED.sub("", render(figure, "svg", text=True).decode()).replace("xlink:href", "href")
-    drawn = re.sub(r"(\.\d)\d{3,}", r"\1", drawn)
+    drawn = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d)\d{3,}", r"\1", tag[0]), drawn)  # not in texts
     drawn = re.sub(r" d=\"[^\"]*", lambda path: re.sub(r"(?<!=)\s*([MLCQz])\s*", r"\1", path[0]), drawn)
     drawn = _numbered(drawn, r"(?<=[#\"])[mp][0-9a-f]{10}\b", "i")
     rules: dict[str, str] = {}
