@@ -10,10 +10,12 @@ import typing
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fedbench import registry
 from fedbench.data import partitions
 from fedbench.spec import ImbalanceSpec, LabelSpec
+from fedbench.study.configuration import load_paper
 from projects import BIN, ROOT
 
 DOCS = ROOT / "docs"
@@ -54,6 +56,14 @@ def test_every_rule_of_data_has_its_line() -> None:
     ):
         section = page.partition(f"| `{part}` |")[2].partition("\n\n")[0]
         assert [rule for rule in rules if f"| `rule: {rule}`" not in section] == []
+
+
+def test_the_arenas_example_has_as_many_trials_as_each_method() -> None:
+    """`fedbench tune` refuses any other number."""
+    page = (DOCS / "reference/results/arena.md").read_text(encoding="utf-8")
+    example = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    (method,), tune = example["methods"].values(), load_paper(example["extends"]).tune
+    assert tune and len(method["grid"]["lr"]) == tune.trials
 
 
 def test_the_site_builds_with_every_page_in_its_navigation(tmp_path: Path) -> None:
