@@ -12,6 +12,7 @@ import pandas as pd
 from fedbench.metric_table import Measure
 from fedbench.results.claims.claim_query import Evidence, Question, is_end
 from fedbench.results.claims.judge import (
+    CONTRADICTED,
     FEWEST,
     LOST,
     NOT_RUN,
@@ -20,6 +21,7 @@ from fedbench.results.claims.judge import (
     OPEN,
     SUPPORTED,
     UNDECIDED,
+    UNSUPPORTED,
     WON,
     Verdict,
     places_with_enough_seeds,
@@ -211,6 +213,8 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     used = effects.read if ran else effects.read[:0]
     counted = places_with_enough_seeds(effects.values)
     places = [place for place, counts in zip(effects.places, counted, strict=True) if counts]
+    if judged.kind in (CONTRADICTED, UNSUPPORTED) and asked.rule.holds == "some" and len(places) < total:
+        judged = replace(judged, kind=UNDECIDED)  # one of those that have not run may show it
     longer = asked.agrees_after_longer(numbers, of_paper, effects) if len(used) and not stand_in else None
     decided = judged.kind not in (UNDECIDED, NOT_TESTED) and scale != SCALES[-1]
     early = decided and longer is False
