@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,17 +159,21 @@ def test_what_is_no_method_is_said(offer: Offer) -> None:
             simulation("mine", {"lr": 0.1})
 
 
+BYTES = np.zeros((100, 3), np.uint8)
+
+
 class Points(Dataset):
     """Two clouds; what the tests break are its class attributes."""
 
     labels: ClassVar[int] = 2
     size: ClassVar[float] = 1.0
     seed: ClassVar[int | None] = 0
+    changed: ClassVar[dict[str, Any]] = {}
 
     def prepare(self, raw_dir: Path) -> Arrays:
         y = np.arange(200) % self.labels
         x = self.size * np.random.default_rng(self.seed).normal(size=(200, 3)) + y[:, None]
-        return Arrays(x[:100], y[:100], x[100:], y[100:])
+        return dataclasses.replace(Arrays(x[:100], y[:100], x[100:], y[100:]), **self.changed)
 
 
 def points(**broken: Any) -> Dataset:
@@ -191,6 +196,11 @@ def test_a_dataset_in_order_passes(offer: Offer, tmp_path: Path) -> None:
         ({"labels": 1}, AssertionError, "the train part has no sample of class 1"),
         ({"labels": 3}, UserError, "labels must be whole numbers from 0 to 1"),
         ({"size": 1000.0}, AssertionError, "bring them to about 1"),
+        ({"prepare": lambda self, raw_dir: (1, 2)}, UserError, "prepare has to return Arrays, not tuple"),
+        ({"changed": {"y_train": [0, 1] * 50}}, UserError, "y_train is a list, not a numpy array"),
+        ({"changed": {"y_test": np.ones((100, 1), int)}}, UserError, r"test labels have shape \[100, 1\]"),
+        ({"changed": {"x_train": BYTES}}, UserError, "x_train is uint8, x_test float64: .* make them alike"),
+        ({"changed": {"held_train": np.arange(100) % 2}}, UserError, "held_train must be true or false"),
     ],
 )
 def test_what_is_wrong_with_a_dataset_is_found(
@@ -204,6 +214,9 @@ def test_what_is_wrong_with_a_dataset_is_found(
 def test_what_is_no_dataset_is_said(offer: Offer) -> None:
     offer(object())
     with pytest.raises(UserError, match=r"is not a fedbench\.data\.dataset\.Dataset"):
+        datasets.get("mine")
+    offer(dataclasses.replace(points(), shape=3))  # type: ignore[arg-type]  # a comma is missing: (3)
+    with pytest.raises(UserError, match=r"dataset 'mine': shape is 3, not a tuple"):
         datasets.get("mine")
     offer(datasets.get("digits"))
     with pytest.raises(UserError, match="dataset 'mine' calls itself 'digits'"):

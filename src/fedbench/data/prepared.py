@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 VERSION = 2
 """Raised when the same raw files give other arrays than before: what is prepared is made again."""
 INPUTS = ("x_train", "x_test")
+OWNERS = ("group_train", "held_train", "site_train", "site_test")
 FORM = "npy:"
 """How checksums of prepared arrays begin: those of other forms are of files that cannot be compared."""
 
@@ -197,11 +198,22 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         if not holds:
             raise UserError(f"dataset {dataset.name!r}: {problem}.")
 
+    check(isinstance(arrays, Arrays), f"prepare has to return Arrays, not {type(arrays).__name__}")
+    for name in ("x_train", "y_train", "x_test", "y_test", *OWNERS):
+        given = getattr(arrays, name)
+        check(isinstance(given, np.ndarray | None), f"{name} is a {type(given).__name__}, not a numpy array")
+    kinds = [part.dtype for part in (arrays.x_train, arrays.x_test)]
+    alike = kinds.count(np.dtype(np.uint8)) != 1
+    check(
+        alike,
+        "x_train is {}, x_test {}: of these uint8 alone is divided by 255; make them alike".format(*kinds),
+    )
     content = dict[str, np.ndarray]()
     n_classes = len(arrays.classes or dataset.classes) or np.inf
     shape = dataset.shape or arrays.x_train.shape[1:]
     for part, x, y in (("train", arrays.x_train, arrays.y_train), ("test", arrays.x_test, arrays.y_test)):
         check(len(x) == len(y) > 0, f"{len(x)} {part} inputs and {len(y)} labels")
+        check(y.ndim == 1, f"{part} labels have shape {list(y.shape)}, expected one value per sample")
         check(x.shape[1:] == shape, f"a {part} input has shape {x.shape[1:]}, expected {shape}")
         are_classes = np.issubdtype(y.dtype, np.integer) and y.min() >= 0 and y.max() < n_classes
         check(are_classes, f"{part} labels must be whole numbers from 0 to {n_classes - 1}")
@@ -220,13 +232,14 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
 
 def _owners(dataset: Dataset, arrays: Arrays, check: Callable[[bool, str], None]) -> dict[str, np.ndarray]:
     """Likewise for what is known of each sample besides: group, official validation part, site."""
-    given = {name: getattr(arrays, name) for name in ("group_train", "held_train", "site_train", "site_test")}
+    given = {name: getattr(arrays, name) for name in OWNERS}
     content: dict[str, np.ndarray] = {name: array for name, array in given.items() if array is not None}
     lacking = dataset.whole_groups and "group_train" not in content
     check(not lacking, "whole_groups needs the group of each sample (of an .npz: the array 'group')")
     for name, array in content.items():
         n = len(arrays.y_test if name == "site_test" else arrays.y_train)
         check(array.shape == (n,), f"{name} has shape {list(array.shape)}, expected one value per sample")
+        check(name != "held_train" or array.dtype == bool, "held_train must be true or false, not numbers")
         if name.startswith("site"):
             check(0 <= array.min() <= array.max() < len(arrays.sites), f"{name} must be an index into sites")
             content[name] = array.astype(np.int64)

@@ -130,4 +130,7 @@ def _coded(name: str) -> Dataset | None:
         raise UserError(f"dataset {name!r}: {dataset!r} is not a fedbench.data.dataset.Dataset")
     if dataset.name != name:
         raise UserError(f"dataset {name!r} calls itself {dataset.name!r}; its name is that of its file")
+    for fact in ("shape", "classes"):
+        if not isinstance(given := getattr(dataset, fact), tuple):
+            raise UserError(f"dataset {name!r}: {fact} is {given!r}, not a tuple, such as (4,) or ('a', 'b')")
     return dataset
