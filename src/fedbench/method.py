@@ -173,15 +173,25 @@ def check_step(method: FederatedMethod, before: State, after: Any) -> None:
     """Compare what a method's ``step`` returned with the state that it was given.
 
     Raises:
-        UserError: ``after`` is no dict, or ``loss`` or an averaged tensor is missing or has another shape or type.
+        UserError: ``after`` is no dict, or lacks ``loss`` or what is averaged or kept, in its shape and type.
     """
-    label = f"{type(method).__module__}: step has to return"
-    if not isinstance(after, dict):
-        raise UserError(f"{label} a state, a dict of tensors, not {type(after).__name__}")
     losses = torch.empty(before["client"].shape)
-    for name, like in {"loss": losses, **{name: before.get(name) for name in method.averaged}}.items():
-        if like is not None and (given := _described(after.get(name))) != _described(like):
-            raise UserError(f"{label} {name!r} as {_described(like)}, not {given}")
+    kept = {name: before[name] for name in (*method.averaged, *method.own) if name in before}
+    _check_returned(method, "step", {"loss": losses, **kept}, after)
+
+
+def check_server(method: FederatedMethod, before: State, after: Any) -> None:
+    """Likewise with what ``server`` returned, of what is averaged."""
+    _check_returned(method, "server", {name: before[name] for name in method.averaged}, after)
+
+
+def _check_returned(method: FederatedMethod, function: str, wanted: State, given: Any) -> None:
+    label = f"{type(method).__module__}: {function} has to return"
+    if not isinstance(given, dict):
+        raise UserError(f"{label} a state, a dict of tensors, not {type(given).__name__}")
+    for name, like in wanted.items():
+        if (is_now := _described(given.get(name))) != _described(like):
+            raise UserError(f"{label} {name!r} as {_described(like)}, not {is_now}")
 
 
 def _described(value: Any) -> str:

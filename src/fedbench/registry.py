@@ -64,7 +64,8 @@ def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[
         UserError: it is no such class, or values are missing, misspelt, of a wrong kind or out of range.
     """
     derived = isinstance(kind, type) and issubclass(kind, base)
-    if not derived or "__dataclass_fields__" not in vars(kind):  # not those of the class it derives from
+    made = vars(kind).get("__dataclass_params__") if derived else None  # not of the class it derives from
+    if made is None or not made.frozen:
         raise UserError(
             f"{label}: {kind!r} has to be a {base.__name__} with @dataclass(frozen=True) above it"
         )

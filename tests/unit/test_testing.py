@@ -149,11 +149,48 @@ def test_a_step_that_returns_no_state_is_said_when_it_trains(made: Any, says: st
         simulation("mine", {"lr": 0.1}, how=Execution(chunk=None)).run()
 
 
+@pytest.mark.parametrize(
+    ("name", "broken", "says"),
+    [
+        ("init", lambda self, problem, w: {"x": w}, "init has to return 'u', sent to clients"),
+        ("init", lambda self, problem, w: None, "init has to return 'x', sent to clients"),
+        ("server", lambda self, *given: None, "server has to return a state, a dict of tensors, not NoneType"),
+        ("server", lambda self, *given: given[1] | {"x": given[2]["x"]}, r"server has to return 'x' as .* \[\d+\]"),
+        ("report", lambda self, server: {"test_auc": 1.0}, "numbers of its own, not 'test_auc', which every run"),
+    ],
+)  # fmt: skip
+def test_what_other_functions_return_is_checked_too(name: str, broken: Any, says: str, offer: Offer) -> None:
+    offer(dataclass(frozen=True)(type("Broken", (Good,), {name: broken, "__module__": __name__})))
+    with pytest.raises(UserError, match=f"test_testing: .*{says}"):
+        simulation("mine", {"lr": 0.1}).run()
+
+
+def test_what_a_client_keeps_has_the_shape_of_its_start(offer: Offer) -> None:
+    """A smaller one was spread over it without a word."""
+
+    @dataclass(frozen=True)
+    class Keeping(stepping(lambda state, new: new | {"c": new["u"][:, :1]})):  # type: ignore[misc]
+        own: ClassVar[tuple[str, ...]] = ("c",)
+
+        def init_own(self, problem: Problem, server: State) -> State:
+            return {"c": torch.zeros_like(server["x"])}
+
+    offer(Keeping)
+    with pytest.raises(
+        UserError, match=r"step has to return 'c' as .* \[3, \d+\], not torch\.float32 \[3, 1\]"
+    ):
+        simulation("mine", {"lr": 0.1}, how=Execution(chunk=None)).run()
+
+
 def test_what_is_no_method_is_said(offer: Offer) -> None:
     class Undecorated(Good):
         mu: float
 
-    for thing in (Undecorated, Good(0.1), FederatedMethod, dict):
+    @dataclass
+    class Changing(FederatedMethod):
+        lr: float
+
+    for thing in (Undecorated, Changing, Good(0.1), FederatedMethod, dict):
         offer(thing)
         with pytest.raises(UserError, match="has to be a FederatedMethod with @dataclass"):
             simulation("mine", {"lr": 0.1})

@@ -16,7 +16,7 @@ from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
 from fedbench.errors import UserError
-from fedbench.method import FederatedMethod, check_step
+from fedbench.method import FederatedMethod, check_server, check_step
 from fedbench.problem import Batch, Problem, State
 
 AUTO = 0
@@ -95,6 +95,9 @@ class Loop:
         method, problem = self._method, self._problem
         problem.cycle = self._schedule.turn(0)
         state.server = method.before_training(problem, state.server)
+        for name in (*method.averaged, *method.broadcast):
+            if name not in (state.server or ()):
+                raise UserError(f"{type(method).__module__}: init has to return {name!r}, sent to clients")
         self._record.ledger.add_charges(problem.charges, problem.n_clients)
         self._check_memory(state.server)
 
@@ -111,8 +114,10 @@ class Loop:
         clients = self._train(state, chosen)
         if problem.weights is not None:
             clients["weights"] = problem.weights[chosen] / problem.weights[chosen].sum()
-        ledger.add_round(method, state.server, clients, n_clients)
-        state.server = method.server(problem, state.server, clients, chosen, state.round)
+        sent = state.server
+        ledger.add_round(method, sent, clients, n_clients)
+        state.server = method.server(problem, sent, clients, chosen, state.round)
+        check_server(method, sent, state.server)
         ledger.add_charges(problem.charges, n_clients)
         self._check_memory(state.server)
         for name, tensor in state.own.items():

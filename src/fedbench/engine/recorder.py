@@ -122,7 +122,13 @@ class Recorder:
         }
         for suffix, (x, buffers) in self._method.points(server).items():
             row |= self._evaluator.metrics(x, buffers, suffix)
-        row |= self._method.report(server)
+        told = self._method.report(server)
+        if taken := row.keys() & told.keys():
+            where = f"{type(self._method).__module__}: report"
+            raise UserError(
+                f"{where} has to name numbers of its own, not {min(taken)!r}, which every run measures"
+            )
+        row |= told
         for name, values in self._method.traces(server).items():
             by_client = {f"client{client}": value for client, value in enumerate(values.tolist())}
             self.clients.append({"round": round_index, "quantity": name, **by_client})
