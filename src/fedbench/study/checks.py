@@ -112,8 +112,9 @@ def mistakes(paper: Paper) -> Iterator[str]:
 
 def _impossible(paper: Paper, name: str, spec: TableSpec | FigureSpec) -> Iterator[str]:
     """Say what a table or figure names twice, which of its methods have no cell, and which settings change nothing."""
-    for field in ("datasets", "methods", "metrics"):
-        if twice := _twice(getattr(spec, field)):
+    listed = {field: getattr(spec, field) for field in ("datasets", "methods", "metrics")}
+    for field, values in {**listed, **spec.settings}.items():
+        if twice := _twice(values):
             yield f"{name}: {field}: {', '.join(twice)} is listed twice; name each once"
     for method in spec.methods:
         for setting, values in paper.methods[method].only.items():
@@ -140,9 +141,9 @@ def _unmeasured(paper: Paper) -> Iterator[str]:
                 yield f"{place}: {error}"
 
 
-def _twice(names: list[str]) -> list[str]:
-    """Return the names that stand in a list more than once."""
-    return sorted({name for name in names if names.count(name) > 1})
+def _twice(names: list[Value]) -> list[str]:
+    """Return the names or values that stand in a list more than once."""
+    return sorted({str(name) for name in names if names.count(name) > 1})
 
 
 def _asked(paper: Paper, spec: TableSpec | FigureSpec, axis: str) -> list[Value]:

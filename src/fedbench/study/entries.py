@@ -103,6 +103,17 @@ class MethodEntry(Entry):
                 raise ValueError(f"{place}: {lost[0]!r} is none of params")
         return self
 
+    @model_validator(mode="after")
+    def _grid_is_whole(self) -> MethodEntry:
+        """Refuse joined names whose values are not joined alike, and a value that would count as two trials."""
+        for names, values in self.grid.items():
+            count = names.count(", ") + 1
+            if count > 1 and any(not isinstance(of, list) or len(of) != count for of in values):
+                raise ValueError(f"grid: {names!r} takes lists of {count} values")
+            if twice := [of for of in values if values.count(of) > 1]:
+                raise ValueError(f"grid: {names}: {twice[0]} is listed twice; it would count as two trials")
+        return self
+
     def has(self, place: Mapping[str, Value]) -> bool:
         """Say whether the method is run at a place: a dataset and a setting, or a part of them."""
         return all(place[name] in values for name, values in self.only.items() if name in place)

@@ -157,6 +157,9 @@ class TestMethodsAtSettings:
             ({"at": {"p": {5: {}}}}, "Proximal: at: p: unknown value '5'"),
             ({"only": {"p": [8]}}, "table1: Proximal has only p 8, not 2, 4"),
             ({"grid": {"lr, train.period": [[1, 1]]}}, "Proximal: grid: train.period is what the setting p"),
+            ({"grid": {"lr, mu": [[1, 1], [1]]}}, "methods.Proximal: grid: 'lr, mu' takes lists of 2 values"),
+            ({"grid": {"lr, mu": [1, 2]}}, "methods.Proximal: grid: 'lr, mu' takes lists of 2 values"),
+            ({"grid": {"lr": [0.1, 1, 1.0]}}, "methods.Proximal: grid: lr: 1 is listed twice"),
             ({"task": {"name": "x"}, "parameters": {}}, "methods.Proximal.parameters: unknown key"),
         ],
     )

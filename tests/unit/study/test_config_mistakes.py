@@ -88,6 +88,7 @@ class TestConfig:
             (table(metrics=["tset_auc"]), "unknown metric 'tset_auc'. Did you mean 'test_auc'"),
             (table(metrics=["test_auc", "test_auc"]), "table1: metrics: test_auc is listed twice"),
             (table(columns=["p", "dataset"]), "table1: dataset is in rows and columns twice"),
+            (table(settings={"p": [4, 4.0]}), r"table1: p: 4, 4\.0 is listed twice"),
             (figure(settings={"q": [1]}), "figure1: unknown setting 'q'"),
             (figure(datasets=["Digits", "Printed"], panels="p"), "several datasets need panels: dataset"),
             (figure(methods=["Plain", "Plain"]), "figure1: methods: Plain is listed twice"),

@@ -182,7 +182,7 @@ def test_differences_of_gradients_take_a_smooth_network(hvp: str, activation: st
 
 
 def test_every_trial_of_every_method_is_checked_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    rewrite(**at("methods.Plain_too.grid", {"lr, momentumm": [[0.1, 0.5]] * 4}))
+    rewrite(**at("methods.Plain_too.grid", {"lr, momentumm": [[0.1 * n, 0.5] for n in range(1, 5)]}))
     monkeypatch.setattr(workers, "train_run", lambda *args: pytest.fail("trained"))
     said = r"toy\.yaml: methods\.Plain_too: .*unknown hyper-parameter 'momentumm'"
     with pytest.raises(UserError, match=said):
