@@ -312,7 +312,12 @@ def test_short_runs_have_a_setting_of_their_own_and_are_kept_too(fake: Fake) -> 
     assert "stable" not in tune("Plain")["protocol"], "files from before short runs came stay as they were"
     diverging |= dict.fromkeys(SCORES, 100)
     PATH.unlink()
-    with pytest.raises(UserError, match=r"every trial of Plain on Digits diverged.*config/papers/toy\.yaml"):
+    with pytest.raises(
+        UserError, match=r"every trial of Plain on Digits diverged; .*config/papers/toy\.yaml"
+    ):
+        tune("Plain")
+    rewrite(tune=tuning | {"stable": STABLE | {"reach": 2.0}})
+    with pytest.raises(UserError, match="diverged or missed the `reach` of 2; widen its grid"):
         tune("Plain")
 
 

@@ -91,8 +91,9 @@ class Tuning:
         for name, standing in self._race(trials, rule, pool):
             runs, best = standing.runs, standing.best
             if rule.mean(runs[best]) is None:
+                short = "" if rule.reach is None else f" or missed the `reach` of {rule.reach:g}"
                 raise UserError(
-                    f"every trial of {name} on {self._dataset} diverged; widen its grid in {self._source}"
+                    f"every trial of {name} on {self._dataset} diverged{short}; widen its grid in {self._source}"
                 )
             self._say(f"{self._dataset} {name}: {_choice(trials[name], standing, rule)}")
             commits = {commit for made in runs for key in made for commit in self._commits[key].split()}
