@@ -91,6 +91,12 @@ def test_three_seeds_decide(claimed: Project, lead: list[float], says: str) -> N
     assert ("q = " in tables.seeds_text(finding)) == of_claim
 
 
+def test_what_holds_somewhere_is_not_refuted_while_settings_wait(project: Project) -> None:
+    project.change(claims=[{"says": "somewhere it leads", "in": ["table1"], **LEADS, "holds": "some"}])
+    finish(project, REDUCED, [-0.0299, -0.03, -0.0301])
+    assert words(REDUCED)["reduced"].startswith("undecided: won 0, lost 6, open 0 of 18")
+
+
 def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
     for seeds in ([0], [0, 1]):
         config = Config(scale="reduced", seeds=seeds)
