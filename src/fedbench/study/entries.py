@@ -107,7 +107,7 @@ class MethodEntry(Entry):
     def _grid_is_whole(self) -> MethodEntry:
         """Refuse joined names whose values are not joined alike, and a value that would count as two trials."""
         for names, values in self.grid.items():
-            count = names.count(", ") + 1
+            count = len(names.split(", "))
             if count > 1 and any(not isinstance(of, list) or len(of) != count for of in values):
                 raise ValueError(f"grid: {names!r} takes lists of {count} values")
             if twice := [of for of in values if values.count(of) > 1]:
