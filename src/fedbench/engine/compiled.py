@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -33,6 +33,8 @@ CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """The variable that says where inductor keeps what it has compiled."""
 FORMS = 3
 """Forms of a batch that are compiled, the most frequent ones; each takes some ten seconds."""
+KEPT = 64
+"""Compiled steps that a process keeps for its next runs; reading one from the disk takes two seconds."""
 
 Form = tuple[Any, ...]
 Compiling = bool | Literal["graph"]
@@ -171,16 +173,39 @@ def machine_code(graph: torch.fx.GraphModule, example: list[Any]) -> Callable[..
 
     from fedbench.engine import pooling
 
+    name = None
     if example[0].device.type == "cpu":
         pooling.keep(graph)
+        name = _name(graph, example)
+        if name in _made:
+            return _made[name]
     try:
         with warnings.catch_warnings():
             # it would advise to round products: `train.precision` decides that
             warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
-            return inductor(graph, example, options={"compile_threads": 1})  # type: ignore[no-any-return]
+            run: Callable[..., Sequence[Tensor]] = inductor(graph, example, options={"compile_threads": 1})
     except Exception as error:
         # an interrupt is none of these; what is left is a compiler that does not work, and no run is worth a traceback
         raise UserError(f"compile: true: {str(error).strip().splitlines()[0]}; set compile: false") from error
+    if name is not None:
+        if len(_made) == KEPT:
+            _made.pop(next(iter(_made)))
+        _made[name] = run
+    return run
+
+
+_made: dict[Hashable, Callable[..., Sequence[Tensor]]] = {}
+
+
+def _name(graph: torch.fx.GraphModule, example: list[Any]) -> Hashable:
+    """Return all that compiled code depends on: a step's operations, its constants, and the layouts of its inputs."""
+    constants = ((key, _layout(x), x.detach().flatten().view(torch.uint8).numpy().tobytes())
+                 for key, x in graph.state_dict().items())  # fmt: skip
+    return graph.code, tuple(constants), tuple(map(_layout, example))
+
+
+def _layout(x: Tensor) -> Hashable:
+    return x.dtype, x.shape, x.stride()
 
 
 class UntraceableError(Exception):

@@ -65,6 +65,7 @@ def test_compiled_steps_give_the_same_within_rounding(
 ) -> None:
     """The real compiler, on a network of one hidden layer."""
     monkeypatch.setenv(compiled.CACHE, str(tmp_path))
+    monkeypatch.setattr(compiled, "_made", {})
     compiled.check_compiler(True, "cpu")
     run = spec("fedavg", rounds=3)
     plain, before = simulate(run, images(SIZES))
@@ -72,6 +73,37 @@ def test_compiled_steps_give_the_same_within_rounding(
     assert quick.loop.compiled and list(tmp_path.rglob("*.so"))
     torch.testing.assert_close(quick.server["x"], plain.server["x"], rtol=1e-5, atol=1e-6)
     assert after.metrics["train_loss"] == pytest.approx(before.metrics["train_loss"], rel=1e-5)
+
+
+def test_a_process_compiles_a_step_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that differ in their seed share it; another step size, constant or form of inputs is another step."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    asked: list[str] = []
+
+    def inductor(graph: Any, example: list[Tensor], **_: Any) -> Any:
+        asked.append(graph.code)
+        return graph
+
+    monkeypatch.setattr(torch._inductor, "compile", inductor)
+    monkeypatch.setattr(compiled, "_made", {})
+    for seed in (0, 1):
+        simulate(spec("fedavg", seed=seed, rounds=3), images(SIZES), compiling=True)
+    forms = len(asked)
+    run, plain = (
+        simulate(spec("fedavg", params={"lr": 0.07}), images(SIZES), compiling=c)[0] for c in (True, False)
+    )
+    assert len(asked) == 2 * forms
+    torch.testing.assert_close(run.server["x"], plain.server["x"], rtol=1e-5, atol=1e-6)
+
+    def scaled(by: float, x: Tensor) -> Any:
+        factor = torch.tensor([by])
+        return compiled.machine_code(make_fx(lambda x: [x * factor])(x), [x])(x)[0]
+
+    x = torch.rand(3)
+    for by, given in ((2.0, x), (2.0, x), (3.0, x), (3.0, x.double()), (3.0, x[:2]), (3.0, x[::2])):
+        torch.testing.assert_close(scaled(by, given), by * given)
+    assert len(asked) == 2 * forms + 5
 
 
 def test_max_pooling_stays_with_the_library() -> None:
