@@ -138,14 +138,14 @@ class Tuning:
                 self._tell(name, trials[name], rule, run)
 
     def _tell(self, method: str, trials: Sequence[Trial], rule: Rule, run: RunSpec) -> None:
-        """Say the score of a run."""
+        """Say the score of a run, and what its trial tries."""
         score = self._scores[run.key]
-        number = next(n for n, trial in enumerate(trials, 1) if run in trial.runs)
+        number, params = next((n, trial.params) for n, trial in enumerate(trials, 1) if run in trial.runs)
         short = ", short" if run.key in rule.short else ""
         shown = "diverged" if score is None else f"{rule.metric_of(run.key)} {score}"
         self._say(
             f"{self._path.stem} {method}, trial {number} of {len(trials)}, seed {run.seed}{short}: {shown}"
-            f"  {run.params}"
+            f"  {params}"
         )
 
     def _score(self, method: str, record: Record, metric: str) -> float | None:
