@@ -42,7 +42,7 @@ def tune_dataset(
     for name in methods or []:
         if name not in paper.methods:
             raise unknown(f"method of {paper.key}", name, paper.methods)
-    with workers(config, cores) as pool:
+    with workers(cores) as pool:
         points = paper.tune.points()
         return [Tuning(config, paper, dataset, values, say).run(methods, pool) for values in points]
 
@@ -129,10 +129,10 @@ class Tuning:
                 return
             for key, (_, run) in wanted.items():
                 if pool.free and key not in begun:
-                    pool.begin(run)
+                    pool.begin(run, self._config)
                     begun.add(key)
-            for run, record in pool.finished():
-                name, _ = wanted[run.key]
+            for run, ended in pool.finished():
+                (name, _), record = wanted[run.key], ended.result()
                 self._scores[run.key] = self._score(name, record, rule.metric_of(run.key))
                 self._commits[run.key] = record.provenance.get("commit", "")
                 self._tell(name, trials[name], rule, run)
