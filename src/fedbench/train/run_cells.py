@@ -5,10 +5,11 @@ PyTorch takes seconds to import: no module that does is imported before there is
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
 from fedbench.store import cell_files, code
@@ -19,6 +20,9 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 from fedbench.train.progress import Reporter, counts, say
 
+if TYPE_CHECKING:
+    from fedbench.train.ahead import Ahead
+
 DIVERGED = 3
 """Exit status when a seed diverged and nothing failed: a result, but one to look at."""
 
@@ -26,7 +30,7 @@ DIVERGED = 3
 def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) -> int:
     """Train cells of a plan, those in the store excepted, and return the exit status: 0, or 3 if a seed diverged.
 
-    On a processor up to ``cores`` seeds of a cell are trained at a time.
+    On a processor up to ``cores`` runs are trained at a time.
 
     Raises:
         UserError: what the cells ask for is wrong, and nothing was trained; or cells failed: the message has the reason
@@ -42,18 +46,20 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) 
     if line := code.remark(by_other):
         say(line)
     diverged, failed = [], dict[str, str]()
-    for number, cell in enumerate(chosen, 1):
-        left = f", {len(failed)} failed" if failed else ""
-        say(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}{left}")
-        try:
-            diverged += _train(cell, plan, store, cores)
-        except Exception as error:
-            if len(chosen) == 1 or isinstance(error, DiskError):
-                raise
-            if not isinstance(error, UserError) and not lacks_memory(error):
-                traceback.print_exc()
-            failed[cell.name] = shortened(str(error) or type(error).__name__, LINE)
-            say(f"  failed: {failed[cell.name]}")
+    with contextlib.ExitStack() as stack:
+        ahead = _ahead(plan, chosen, store, cores, stack)
+        for number, cell in enumerate(chosen, 1):
+            left = f", {len(failed)} failed" if failed else ""
+            say(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}{left}")
+            try:
+                diverged += _train(cell, plan, store, ahead)
+            except Exception as error:
+                if len(chosen) == 1 or isinstance(error, DiskError):
+                    raise
+                if not isinstance(error, UserError) and not lacks_memory(error):
+                    traceback.print_exc()
+                failed[cell.name] = shortened(str(error) or type(error).__name__, LINE)
+                say(f"  failed: {failed[cell.name]}")
     if len(chosen) > 1:
         say(counts(len(chosen), len(chosen) - len(failed), 0, len(failed)))
     if diverged:
@@ -83,29 +89,21 @@ def _check(cells: Sequence[Cell], config: Config) -> None:
         compiled.check_compiler(config.compile, config.device)
 
 
-def _train_apart(
-    cell: Cell, config: Config, store: Store, cores: int, on_end: Callable[[Record], None]
-) -> None:
-    """Train the seeds of a cell that the store lacks in processes of their own, if there are cores for several."""
-    from fedbench.train import workers
+def _ahead(
+    plan: Plan, chosen: Sequence[Cell], store: Store, cores: int, stack: contextlib.ExitStack
+) -> Ahead | None:
+    """Return what trains several runs at a time; None where one is trained after another, in this process."""
+    if cores == 1 or all(store.has(run.key) for cell in chosen for run in cell.runs):
+        return None
+    from fedbench.train.ahead import Ahead
     from fedbench.train.training import choose_device
 
-    waiting = [run for run in cell.runs if store.load(run.key) is None]
-    at_once = min(cores, len(waiting))
-    if at_once < 2 or choose_device(config.device).type != "cpu":
-        return
-    say(f"  {len(waiting)} seeds, {at_once} at a time")
-    left = len(waiting)
-    with workers.workers(config, at_once) as pool:
-        while left:
-            while waiting and pool.free:
-                pool.begin(waiting.pop(0))
-            for _, record in pool.finished():
-                on_end(record)
-                left -= 1
+    if choose_device(plan.config.device).type != "cpu":
+        return None
+    return Ahead(plan, chosen, store, cores, stack)
 
 
-def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
+def _train(cell: Cell, plan: Plan, store: Store, ahead: Ahead | None) -> list[str]:
     """Train one cell, print the result of each seed when it ends, and return what to say of those that diverged."""
     reporter, told, config = Reporter(), set[str](), plan.keeping(cell)
 
@@ -125,7 +123,8 @@ def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
     else:
         from fedbench.train.training import train_cell
 
-        _train_apart(cell, config, store, cores, tell)
+        if ahead is not None:
+            ahead.train(cell, tell)
         records = train_cell(cell, config, store, reporter, tell)
     if config.keep_model and any(
         r.status == "finished" and not {MODEL, PREDICTIONS} & {*r.files} for r in records

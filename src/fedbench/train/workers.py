@@ -28,8 +28,8 @@ _everybody: Barrier
 class Workers:
     """Trains up to ``cores`` runs at a time: by an executor's processes, or without one in this process."""
 
-    def __init__(self, config: Config, cores: int, executor: Executor | None = None) -> None:
-        self._config, self._cores, self._executor = config, cores, executor
+    def __init__(self, cores: int, executor: Executor | None = None) -> None:
+        self._cores, self._executor = cores, executor
         self._begun = dict[Future[Record], RunSpec]()
         self._processes = set[BaseProcess]()
 
@@ -48,27 +48,36 @@ class Workers:
         names = [f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in lost]
         return "; ".join(names) or "before it began"
 
-    def begin(self, spec: RunSpec) -> None:
+    @property
+    def begun(self) -> set[str]:
+        """The keys of the runs that have begun and are not known to be done."""
+        return {run.key for run in self._begun.values()}
+
+    def begin(self, spec: RunSpec, config: Config) -> None:
         """Give a run to a process, or train it."""
         if self._executor is not None:
-            future = self._executor.submit(_train, spec, self._config)
+            future = self._executor.submit(_train, spec, config)
             self._processes |= {*multiprocessing.active_children()}
         else:
             future = Future()
-            future.set_result(train_run(spec, self._config, Store()))
+            future.set_result(train_run(spec, config, Store()))
         self._begun[future] = spec
 
-    def finished(self) -> list[tuple[RunSpec, Record]]:
-        """Wait for runs, and return those that are done; what is wrong with one is raised."""
+    def finished(self) -> list[tuple[RunSpec, Future[Record]]]:
+        """Wait for runs, and return those that are done, which have a record or an error.
+
+        Raises:
+            BrokenProcessPool: a process was killed.
+        """
         done, _ = wait(self._begun, return_when=FIRST_COMPLETED)
-        records = [(self._begun[future], future.result()) for future in done]
         for future in done:
-            del self._begun[future]
-        return records
+            if isinstance(broken := future.exception(), BrokenProcessPool):
+                raise broken
+        return [(self._begun.pop(future), future) for future in done]
 
 
 @contextlib.contextmanager
-def workers(config: Config, cores: int) -> Iterator[Workers]:
+def workers(cores: int) -> Iterator[Workers]:
     """Yield what trains ``cores`` runs at a time.
 
     If the block ends early, by an error, Ctrl-C or SIGTERM, the processes save what they have trained and end.
@@ -77,14 +86,14 @@ def workers(config: Config, cores: int) -> Iterator[Workers]:
         UserError: one of the processes was killed.
     """
     if cores == 1:
-        yield Workers(config, 1)
+        yield Workers(1)
         return
     # forks of a process that has imported PyTorch, once for all, and done nothing else: of one that has used it they
     # can hang
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     executor = ProcessPoolExecutor(cores, context, _be_led, (context.Barrier(cores),))
-    pool = Workers(config, cores, executor)
+    pool = Workers(cores, executor)
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         # a terminal's Ctrl-C comes to all: only this process heeds it, as what it starts inherits the block

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +23,13 @@ from typer.testing import CliRunner
 from fedbench.commands.cli import app
 from fedbench.engine.execution import Progress
 from fedbench.errors import UserError, WriteError
+from fedbench.spec import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
-from fedbench.train import progress, training, workers
+from fedbench.train import ahead, progress, training, workers
 from fedbench.train.progress import Reporter, Trail
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -96,19 +100,97 @@ def test_what_cannot_be_compiled_ends_the_work_before_it_begins(
     assert result.exit_code == 2 and says in result.stderr and result.stdout == ""
 
 
-def test_the_seeds_that_are_left_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[int]()
+class Pool(workers.Workers):
+    """Trains in this process, of the runs that have begun the last first; a ``failing`` one raises an error once."""
+
+    def __init__(self, cores: int, failing: dict[str, BaseException]) -> None:
+        super().__init__(cores)
+        self.failing, self.order = failing, list[str]()
+
+    def begin(self, spec: RunSpec, config: Config) -> None:
+        assert self.free
+        self.order.append(_name(spec))
+        self._begun[Future()] = spec
+
+    def finished(self) -> list[tuple[RunSpec, Future[Record]]]:
+        future, spec = [*self._begun.items()][-1]
+        error = self.failing.pop(_name(spec), None)
+        if isinstance(error, BrokenProcessPool):
+            raise error
+        if error is None:
+            future.set_result(training.train_run(spec, configuration.load_config(), Store()))
+        else:
+            future.set_exception(error)
+        return [(self._begun.pop(future), future)]
+
+
+def _name(run: RunSpec) -> str:
+    return f"p{run.train.period} {run.method} {run.seed}"
+
+
+def run_apart(
+    monkeypatch: pytest.MonkeyPatch, failing: Mapping[str, BaseException], *arguments: str
+) -> tuple[Any, list[list[str]]]:
+    """Call ``fedbench run`` with such pools for processes, and return the result and what began in each."""
+    pools, left = list[Pool](), dict(failing)
 
     @contextlib.contextmanager
-    def counted(config: Config, cores: int) -> Iterator[workers.Workers]:
-        asked.append(cores)
-        yield workers.Workers(config, cores)
+    def pretended(cores: int) -> Iterator[Pool]:
+        pools.append(Pool(cores, left))
+        try:
+            yield pools[-1]
+        except BrokenProcessPool:
+            raise UserError("a training was killed") from None
 
-    monkeypatch.setattr(workers, "workers", counted)
-    for seeds, cores in (("[1]", "3"), ("[1, 2, 3]", "3"), ("[1, 2, 3, 4, 5]", "1")):
-        CliRunner().invoke(app, ["run", NAMES[0], "--cores", cores, "--set", f"seeds={seeds}"])
-    assert asked == [2], "one is trained here"
+    monkeypatch.setattr(ahead, "workers", pretended)
+    return CliRunner().invoke(app, ["run", *arguments]), [pool.order for pool in pools]
+
+
+def test_seeds_share_the_cores_and_one_that_is_left_alone_is_trained_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = [
+        run_apart(monkeypatch, {}, NAMES[0], "--cores", cores, "--set", f"seeds={seeds}")[1]
+        for seeds, cores in (("[1]", "3"), ("[1, 2, 3]", "3"), ("[1, 2, 3, 4, 5]", "1"))
+    ]
+    assert begun == [[], [["p2 fedavg 2", "p2 fedavg 3"]], []]
     assert len(Store().keys()) == 5
+
+
+def test_free_cores_train_the_next_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that fails before the turn of its cell is tried again then; one that fails in it fails."""
+    failing = {"p2 fedprox 1": UserError("no room"), "p2 fedavg 1": UserError("no data")}
+    result, (begun,) = run_apart(monkeypatch, failing, "*", "--cores", "3")
+    assert begun[:4] == ["p2 fedavg 0", "p2 fedavg 1", "p2 fedprox 0", "p2 fedprox 1"]
+    assert begun[-1] == "p2 fedprox 1" and len(begun) == 15 and len({*begun}) == 14
+    assert result.exit_code == 2 and "cells: 6 of 7 done, 1 failed" in result.stdout
+    assert f"{NAMES[0]}: no data" in result.stderr and "no room" not in result.output
+    assert len(Store().keys()) == 13, "the other seed of a cell that fails is trained"
+
+
+def test_a_killed_process_ends_its_cell_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others had begun is begun again by new processes when its cell comes."""
+    result, (before, after) = run_apart(
+        monkeypatch, {"p4 fedprox 1": BrokenProcessPool()}, "*", "--cores", "3"
+    )
+    assert before[:2] == ["p2 fedavg 0", "p2 fedavg 1"] and before[-1] == "p4 fedprox 1"
+    assert "p4 fedprox 1" in after and not {"p2 fedavg 0", "p4 fedprox 0"} & {*after}
+    assert result.exit_code == 2 and "cells: 6 of 7 done, 1 failed" in result.stdout
+    assert f"{NAMES[0]}: a training was killed" in result.stderr
+    assert len(Store().keys()) == 12
+
+
+def test_cells_that_are_trained_at_a_time_have_the_bytes_of_one_after_another() -> None:
+    made = []
+    for cores in ("1", "2"):
+        assert CliRunner().invoke(app, ["run", "p2", "--cores", cores]).exit_code == 0
+        made.append({path.name: path.read_bytes() for path in Path("results/cells").rglob("*.json")})
+        pids = {
+            json.loads(line)["pid"] for line in Path("results/runs/journal.jsonl").read_text().splitlines()
+        }
+        shutil.rmtree("results")
+    assert made[0] == made[1] and len(made[0]) == 3
+    assert len(pids) == 2 and os.getpid() not in pids
 
 
 def test_the_log_of_a_number_says_which_file_and_which_command() -> None:

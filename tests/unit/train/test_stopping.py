@@ -83,9 +83,9 @@ def test_an_error_of_any_kind_travels_to_the_process_that_began_the_run(
 
     monkeypatch.setattr(workers, "train_run", fail)
     with ThreadPoolExecutor() as executor, pytest.raises(Exception, match="no way") as raised:
-        pool = workers.Workers(configuration.load_config(), 2, executor)
-        pool.begin(first_run())
-        pool.finished()
+        pool = workers.Workers(2, executor)
+        pool.begin(first_run(), configuration.load_config())
+        pool.finished()[0][1].result()
     assert str(pickle.loads(pickle.dumps(raised.value))) == "TwoWordsError: no way"
 
 
@@ -184,13 +184,13 @@ def test_every_process_is_watched_before_the_first_run() -> None:
     """Killed where no run has ended, a process would else be missed until another one's does."""
     with (
         pytest.raises(UserError, match="before it began"),
-        workers.workers(configuration.load_config(), 2) as pool,
+        workers.workers(2) as pool,
     ):
         first, _ = multiprocessing.active_children()
         assert first.pid is not None
         os.kill(first.pid, signal.SIGKILL)
         first.join()
-        pool.begin(first_run())
+        pool.begin(first_run(), configuration.load_config())
         pool.finished()
 
 

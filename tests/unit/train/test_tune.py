@@ -88,7 +88,9 @@ def test_a_grid_reaches_any_place_of_a_run_and_wins_over_what_trials_share(fake:
     coupled = {"lr, train.decay_at": [[0.1, [0.5]], [0.2, [0.25, 0.5]]], "train.clip_norm": [None, 1]}
     tuning = TUNE | {"train": {"epochs": None, "rounds": 4, "decay_at": []}}
     rewrite(methods=lambda methods: methods["Plain"].update(grid=coupled), tune=tuning)
-    assert tune("Plain")["chosen"]["Plain"]["train.decay_at"] == [0.5]
+    said = list[str]()
+    assert tune("Plain", said=said)["chosen"]["Plain"]["train.decay_at"] == [0.5]
+    assert "{'lr': 0.2, 'train.decay_at': [0.25, 0.5], 'train.clip_norm': 1}" in said[3]
     assert [(run.params["lr"], run.train.decay_at, run.train.clip_norm) for run in fake.asked] == [
         (0.1, (0.5,), None), (0.1, (0.5,), 1), (0.2, (0.25, 0.5), None), (0.2, (0.25, 0.5), 1),
     ]  # fmt: skip

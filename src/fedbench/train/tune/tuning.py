@@ -42,7 +42,7 @@ def tune_dataset(
     for name in methods or []:
         if name not in paper.methods:
             raise unknown(f"method of {paper.key}", name, paper.methods)
-    with workers(config, cores) as pool:
+    with workers(cores) as pool:
         points = paper.tune.points()
         return [Tuning(config, paper, dataset, values, say).run(methods, pool) for values in points]
 
@@ -129,23 +129,23 @@ class Tuning:
                 return
             for key, (_, run) in wanted.items():
                 if pool.free and key not in begun:
-                    pool.begin(run)
+                    pool.begin(run, self._config)
                     begun.add(key)
-            for run, record in pool.finished():
-                name, _ = wanted[run.key]
+            for run, ended in pool.finished():
+                (name, _), record = wanted[run.key], ended.result()
                 self._scores[run.key] = self._score(name, record, rule.metric_of(run.key))
                 self._commits[run.key] = record.provenance.get("commit", "")
                 self._tell(name, trials[name], rule, run)
 
     def _tell(self, method: str, trials: Sequence[Trial], rule: Rule, run: RunSpec) -> None:
-        """Say the score of a run."""
+        """Say the score of a run, and what its trial tries."""
         score = self._scores[run.key]
-        number = next(n for n, trial in enumerate(trials, 1) if run in trial.runs)
+        number, params = next((n, trial.params) for n, trial in enumerate(trials, 1) if run in trial.runs)
         short = ", short" if run.key in rule.short else ""
         shown = "diverged" if score is None else f"{rule.metric_of(run.key)} {score}"
         self._say(
             f"{self._path.stem} {method}, trial {number} of {len(trials)}, seed {run.seed}{short}: {shown}"
-            f"  {run.params}"
+            f"  {params}"
         )
 
     def _score(self, method: str, record: Record, metric: str) -> float | None:

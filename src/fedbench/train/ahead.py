@@ -1,0 +1,67 @@
+"""Several runs at a time, in processes of their own: a cell's, and while cores are free those of the cells after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+
+from fedbench.spec import RunSpec
+from fedbench.store.record import Record
+from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.train.progress import say
+from fedbench.train.workers import Workers, workers
+
+
+class Ahead:
+    """Trains what cells lack, in their order; the processes end with the ``stack``.
+
+    What fails before the turn of its cell is tried again then.
+    """
+
+    def __init__(self, plan: Plan, cells: Sequence[Cell], store: Store, cores: int, stack: ExitStack) -> None:
+        self._plan, self._store, self._stack = plan, store, stack
+        self._waiting = dict[str, tuple[RunSpec, Cell]]()
+        for cell in cells:
+            for run in cell.runs:
+                if not store.has(run.key):
+                    self._waiting.setdefault(run.key, (run, cell))
+        self._cores = min(cores, len(self._waiting))
+        self._pool: Workers | None = None
+
+    def train(self, cell: Cell, on_end: Callable[[Record], None]) -> None:
+        """Train the runs that the store lacks of a cell, unless it is one alone that is left of all.
+
+        Raises:
+            Exception: what the first of them that failed raised, once all have ended.
+            UserError: a process was killed.
+        """
+        left = {run.key: (run, cell) for run in cell.runs if self._store.load(run.key) is None}
+        if not left or self._cores < 2:
+            return
+        if self._pool is None:
+            self._pool = self._stack.enter_context(workers(self._cores))
+        pool, failed = self._pool, list[BaseException]()
+        first = {key: run for key, run in left.items() if key not in pool.begun}
+        self._waiting = first | self._waiting
+        say(f"  {len(left)} seeds left, up to {self._cores} runs at a time")
+        try:
+            while left:
+                while self._waiting and pool.free:
+                    run, of = self._waiting.pop(next(iter(self._waiting)))
+                    pool.begin(run, self._plan.keeping(of))
+                for run, ended in pool.finished():
+                    if left.pop(run.key, None) is None:
+                        continue
+                    if error := ended.exception():
+                        failed.append(error)
+                    else:
+                        on_end(ended.result())
+        except BrokenProcessPool:
+            self._pool = None
+            with self._stack:  # it says whose process it was
+                raise
+        if failed:
+            raise failed[0]
