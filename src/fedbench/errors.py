@@ -18,6 +18,8 @@ _CURES = {
     errno.EACCES: "get the permission to use it, or work in another folder",
     errno.EPERM: "get the permission to use it, or work in another folder",
     errno.ENOTDIR: "remove the file that stands in the place of a folder",
+    errno.EEXIST: "remove the file that stands in the place of a folder",
+    errno.EBUSY: "use another name",
     errno.EIO: "check the disk, which reports errors",
     errno.ESTALE: "mount its disk again",
     errno.EMFILE: "raise the limit on open files (ulimit -n)",

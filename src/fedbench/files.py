@@ -67,7 +67,7 @@ def atomic(path: Path, begun: Path | None = None) -> Iterator[Path]:
     Raises:
         WriteError: the disk is full, read-only or closed to this user.
     """
-    temporary = begun or path.with_name(temporary_name(f".{path.name}"))
+    temporary = begun or path.parent / temporary_name(f".{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for left in stale_temporaries(path.parent, f".{path.name}"):

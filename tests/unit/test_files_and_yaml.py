@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import platform
+import re
 import subprocess
 import threading
 from pathlib import Path
@@ -32,6 +33,21 @@ def test_a_write_removes_what_dead_processes_of_this_machine_left_of_the_same_fi
         (tmp_path / name).touch()
     files.write(tmp_path / "a", "new")
     assert {path.name for path in tmp_path.iterdir()} == {"a", *stay}
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [("file/a", "remove the file that stands in the place of a folder"), (".", "use another name")],
+)
+def test_a_place_where_no_file_can_be_is_named_with_the_cure(
+    name: str, cure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under a file, and no name at all, as of ``--out ""``."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(UserError, match=f"cannot write {re.escape(name)}: .*{cure}"):
+        files.write(Path(name), "new")
+    assert [*tmp_path.iterdir()] == [tmp_path / "file"]
 
 
 def test_a_process_of_another_user_lives(monkeypatch: pytest.MonkeyPatch) -> None:
