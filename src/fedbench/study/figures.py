@@ -44,7 +44,7 @@ class FigureSpec(Spec):
     """The datasets of the figure."""
     methods: list[str] = []
     """The methods of the figure. Default: all."""
-    settings: dict[str, list[Value]]
+    settings: dict[str, Annotated[list[Value], Field(min_length=1)]]
     """The values of settings; a setting that is not named has its default value."""
     references: list[Literal["local", "pooled"]] = Field([], max_length=2)
     """Training without federation to compare with (`train.reference`). `forest` takes one of `local` and `pooled`, and

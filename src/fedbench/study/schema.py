@@ -110,7 +110,7 @@ class ScalePaper(Spec):
     """The datasets that run at this scale. Default: all of the paper."""
     stand_in: str | None = None
     """A small dataset that stands in for those of the paper."""
-    settings: dict[str, list[Value]] = {}
+    settings: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
     """The values of a setting that run at this scale. Default: all that a table names."""
     train: TrainPiece = {}
     """Changes to `train` at this scale, for all datasets."""

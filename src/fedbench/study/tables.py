@@ -55,7 +55,7 @@ class TableSpec(Spec):
     """The datasets with `printed: false` that the table also shows. Default: all that the scale runs."""
     methods: list[str] = []
     """The methods of the table. Default: all; none with `facts`, which trains nothing."""
-    settings: dict[str, list[Value]] = {}
+    settings: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
     """The values of settings; a setting that is not named has its default value."""
     references: list[Literal["local", "pooled"]] = []
     """With `results`: training without federation to compare with (`train.reference`). The table also shows the gain of
