@@ -78,13 +78,15 @@ class PublishedTable:
     def _numbers(self, name: str, least: ArrayLike, most: ArrayLike) -> pd.Series[float]:
         """Return the numbers of a column, NaN where a cell is empty or there is no such column.
 
-        :class:`UserError` where one is no number between the bounds, or where runs are not whole.
+        :class:`UserError` where one is no number between the bounds, where runs are not whole or a std is alone.
         """
         texts, limits = self._texts(name), pd.DataFrame({"least": least, "most": most}, self.rows.index)
         values = texts.map(lambda text: float(text) if DIGITS.fullmatch(text) else NAN).astype(float)
+        alone = self.rows["mean"].eq("") & (name == "std")
         problems = {
             "not a number": (texts != "") & ~np.isfinite(values),
             "not a whole number": (values % 1 > 0) & (name == "n_seeds"),
+            "its row has no mean; give both or neither": values.notna() & alone,
             "": (values < limits["least"]) | (values > limits["most"]),
         }
         for problem, bad in problems.items():

@@ -140,6 +140,7 @@ def test_the_paper_says_how_far_a_metric_of_its_own_reaches(project: Project) ->
             "80.1,,": "mean is '80.1': .*between 0 and 1, .*no percentages",
             "-0.1,,": "mean is '-0.1': .*between 0",
             "0.9,-0.1,": "std is '-0.1': .*between 0",
+            ",0.01,": "std is '0.01': its row has no mean; give both or neither",
             "0.801,2.5,": "std is '2.5': std of test_auc lies between 0 and 1",
         }.items()),
         (f"{HEAD}Toy,M,worst_site_test_auc,0.9,,\nToy,M,recall_3,1,,\nToy,M,n_samples,-1,,\n", "line 4: mean is '-1'"),
