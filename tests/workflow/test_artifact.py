@@ -159,3 +159,9 @@ def test_what_cannot_be_archived_is_told(clone: Path) -> None:
     said = fedbench(clone, "artifact", "localscgdam/table1", "--scale", "tiny", fails=True)
     changed.write_text(before)
     assert "commit src/ and config/" in said
+    curve = next(clone.glob("results/runs/*/curve.csv"))
+    rows = curve.read_bytes()
+    curve.write_bytes(rows[:-1])
+    said = fedbench(clone, "artifact", "localscgdam/table1", "--scale", "tiny", fails=True)
+    curve.write_bytes(rows)
+    assert f"{curve.parent.name} is damaged (curve.csv is not what was written)" in said

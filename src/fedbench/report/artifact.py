@@ -28,7 +28,7 @@ from fedbench.errors import UserError
 from fedbench.results.published import locate
 from fedbench.safe_yaml import read_yaml
 from fedbench.store.provenance import commit_of, package_version
-from fedbench.store.runs import STORE
+from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 
@@ -67,10 +67,11 @@ def save_artifact(plan: Plan, table: str, options: Sequence[str] = ()) -> Path:
     """Write ``artifacts/<paper>-<table>-<scale>.zip``, the same bytes for the same inputs, and return its path.
 
     Raises:
-        UserError: the table has no runs, the code is not that of a commit, or a verdict does not come out of the runs.
+        UserError: the table has no runs, or a damaged one; the code is not that of a commit; or a verdict does not come
+            out of the runs.
     """
     target, scale, cells = f"{plan.study.key}/{table}", plan.config.scale, plan.cells(table)
-    commit = commit_of(Path())
+    commit, store = commit_of(Path()), Store()
     if commit.startswith("v") or commit.endswith("+"):
         raise UserError(
             "an artifact holds the code of a commit: commit src/ and config/ in a git clone first"
@@ -78,7 +79,7 @@ def save_artifact(plan: Plan, table: str, options: Sequence[str] = ()) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         code = Path(folder, "code")
         _unpack(code, [*_patterns(plan, cells)])
-        trained = {STORE / run.key for cell in cells for run in cell.runs if (STORE / run.key).is_dir()}
+        trained = {store.path(run.key) for cell in cells for run in cell.runs if store.load(run.key)}
         for path in trained | {cell.path for cell in cells if cell.path.is_file()}:
             (code / path).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if path.is_dir() else shutil.copyfile)(path, code / path)
