@@ -19,7 +19,7 @@ from fedbench.spec import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study.schema import Config
-from fedbench.train.training import train_run
+from fedbench.train.training import held_back, train_run
 
 _everybody: Barrier
 """In a process of the executor: where all of them meet."""
@@ -96,10 +96,11 @@ def workers(cores: int) -> Iterator[Workers]:
     pool = Workers(cores, executor)
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        # a terminal's Ctrl-C comes to all: only this process heeds it, as what it starts inherits the block
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        meetings = [executor.submit(_meet) for _ in range(cores)]
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        with held_back():  # a process whose start is broken off misses the barrier, and says so at length
+            # a terminal's Ctrl-C comes to all: only this process heeds it, as what it starts inherits the block
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            meetings = [executor.submit(_meet) for _ in range(cores)]
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         # the executor notices the death of a process only from the first result after its start on
         for meeting in meetings:
             meeting.result()

@@ -12,8 +12,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy import PAPER, rewrite
@@ -158,6 +159,24 @@ def test_ctrl_c_while_processes_start_reaches_only_the_process_that_starts_them(
     os.killpg(tuning.group, signal.SIGINT)
     _, err = ended(tuning)
     assert tuning.returncode in (128 + signal.SIGINT, -signal.SIGINT) and "Traceback" not in err, err
+
+
+def test_a_scheduler_that_stops_the_work_while_processes_start_is_heeded_once_they_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One whose start is broken off would end in a traceback: what it shares with the others is gone."""
+    started = []
+
+    class Told(ProcessPoolExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> Any:
+            os.kill(os.getpid(), signal.SIGTERM)
+            started.append(super().submit(*args, **kwargs))
+            return started[-1]
+
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Told)
+    with pytest.raises(SystemExit), workers.workers(configuration.load_config(), 2):
+        pytest.fail("it was not heeded")
+    assert len(started) == 2 and multiprocessing.active_children() == []
 
 
 @pytest.mark.parametrize(("which", "how"), [(0, signal.SIGKILL), (1, signal.SIGSEGV)])
