@@ -70,7 +70,8 @@ class Reporter:
     """Prints where a run is: about once a second on a terminal, about every half minute in a log."""
 
     def __init__(self) -> None:
-        self._next, self._terminal = 0.0, sys.stdout.isatty()
+        # None where it was closed (`>&-`)
+        self._next, self._terminal = 0.0, sys.stdout is not None and sys.stdout.isatty()
 
     def __call__(self, seed: int, progress: Any) -> None:
         now = time.monotonic()

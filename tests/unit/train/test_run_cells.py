@@ -293,6 +293,8 @@ def test_a_log_or_a_trail_that_cannot_be_written_does_not_stop_the_work(
     monkeypatch.setattr(sys, "stdout", screen)
     progress.say("anything")
     assert screen.getvalue() == "anything\n", "it was tried"
+    monkeypatch.setattr(sys, "stdout", None)  # closed: `fedbench run CELL >&-`
+    Reporter()(1, AT)
     Trail(tmp_path / "gone", seen.append)(AT)
     assert seen == [AT] and not (tmp_path / "gone").exists()
 
