@@ -6,10 +6,12 @@ clone has them in its root. Nothing is ever written there: results, data and tab
 
 from __future__ import annotations
 
+import filecmp
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from fedbench import files
 from fedbench.errors import UserError
 
 PARTS = ("Snakefile", "config", "data_prep", "profiles", "published", "reproduced", "workflow")
@@ -38,18 +40,19 @@ def named(path: Path) -> str:
 
 
 def start(folder: Path) -> list[Path]:
-    """Copy what fedbench brings into a folder, and return the files.
+    """Copy what fedbench brings into a folder, and return the files. What broke off is completed by the next call.
 
     Raises:
-        UserError: a file exists already; then nothing is copied.
+        UserError: a file exists already with other content; then nothing is copied.
+        WriteError: the disk takes no files.
     """
     copies = {folder / path.relative_to(SOURCE): path for path in _files()}
-    for path in copies:
-        if path.exists():
+    for path, source in copies.items():
+        if path.exists() and not filecmp.cmp(path, source, shallow=False):
             raise UserError(f"{path} exists already; give a new folder: fedbench init FOLDER")
     for path, source in copies.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, path)
+        with files.atomic(path) as temporary:
+            shutil.copy(source, temporary)
     return [*copies]
 
 

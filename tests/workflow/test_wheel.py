@@ -123,7 +123,7 @@ def test_a_copy_is_a_project_in_which_snakemake_runs(installed: Path, tmp_path: 
 
     (folder / "Snakefile").unlink()
     _, error = fedbench(installed, folder, "init", fails=True)
-    assert error.startswith("error: config/README.md exists") and error.count("\n") == 1
+    assert error.startswith("error: config/config.yaml exists") and error.count("\n") == 1
     assert kept.read_text().endswith("# changed\n") and not (folder / "Snakefile").exists()
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +83,29 @@ def test_options_reach_the_cells_and_a_cells_name_names_its_paper_but_a_pattern_
 def test_mistakes_end_with_one_line_and_status_2(arguments: str, says: str) -> None:
     said = call(*arguments.split(), status=2).stderr
     assert said.startswith("error: ") and says in said and said.count("\n") == 1
+
+
+def test_an_init_that_broke_off_is_completed_by_the_next_and_overwrites_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk it leaves no half file, and names the one that found no room."""
+
+    def full(source: Path, path: Path) -> None:
+        path.write_bytes(source.read_bytes()[:9])
+        if source.name == "config.yaml":
+            raise OSError(errno.ENOSPC, "No space left on device", str(source))
+        copy(source, path)
+
+    copy, mine = shutil.copy, tmp_path / "mine"
+    monkeypatch.setattr(shutil, "copy", full)
+    assert f"cannot write {mine / 'config/config.yaml'}: No space" in call("init", str(mine), status=2).stderr
+    assert {path.name for path in mine.rglob("*") if path.is_file()} == {"Snakefile", "README.md"}
+    monkeypatch.setattr(shutil, "copy", copy)
+    call("init", str(mine))
+    assert (mine / "config/config.yaml").read_bytes() == (ROOT / "config/config.yaml").read_bytes()
+    (mine / "Snakefile").write_text("mine")
+    assert "Snakefile exists already; give a new folder" in call("init", str(mine), status=2).stderr
+    assert (mine / "Snakefile").read_text() == "mine"
 
 
 def test_tune_writes_the_choice_that_run_uses() -> None:
