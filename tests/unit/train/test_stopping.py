@@ -174,7 +174,7 @@ def test_a_scheduler_that_stops_the_work_while_processes_start_is_heeded_once_th
             return started[-1]
 
     monkeypatch.setattr(workers, "ProcessPoolExecutor", Told)
-    with pytest.raises(SystemExit), workers.workers(configuration.load_config(), 2):
+    with pytest.raises(SystemExit), workers.workers(2):
         pytest.fail("it was not heeded")
     assert len(started) == 2 and multiprocessing.active_children() == []
 
