@@ -119,6 +119,8 @@ def predict(
 
     config = configured_for(pattern, scale, paper, set_)
     cell = cells.single(Plan(config).cells(), pattern)
+    if images is not None and data is None:
+        raise UserError("--images is the folder of the pictures that --data lists: give --data too")
     if data is None:
         table = predictions.load_predictions(cell, Store())
     else:

@@ -280,6 +280,6 @@ def single(cells: Sequence[Cell], pattern: str) -> Cell:
     """Return the cell that fits as for :func:`matching`; UserError where several do."""
     matches = matching(cells, pattern)
     if len(matches) > 1:
-        names = ", ".join(cell.name for cell in matches[:3])
-        raise UserError(f"{pattern!r} fits {len(matches)} cells ({names}, ...); give the name of one")
+        names = ", ".join(cell.name for cell in matches[:3]) + (", ..." if len(matches) > 3 else "")
+        raise UserError(f"{pattern!r} fits {len(matches)} cells ({names}); give the name of one")
     return matches[0]
