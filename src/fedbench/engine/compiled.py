@@ -199,7 +199,7 @@ _made: dict[Hashable, Callable[..., Sequence[Tensor]]] = {}
 
 def _name(graph: torch.fx.GraphModule, example: list[Any]) -> Hashable:
     """Return all that compiled code depends on: a step's operations, its constants, and the layouts of its inputs."""
-    constants = ((key, _layout(x), x.detach().flatten().view(torch.uint8).numpy().tobytes())
+    constants = ((key, _layout(x), x.detach().flatten().contiguous().view(torch.uint8).numpy().tobytes())
                  for key, x in graph.state_dict().items())  # fmt: skip
     return graph.code, tuple(constants), tuple(map(_layout, example))
 

@@ -96,14 +96,15 @@ def test_a_process_compiles_a_step_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(asked) == 2 * forms
     torch.testing.assert_close(run.server["x"], plain.server["x"], rtol=1e-5, atol=1e-6)
 
-    def scaled(by: float, x: Tensor) -> Any:
-        factor = torch.tensor([by])
-        return compiled.machine_code(make_fx(lambda x: [x * factor])(x), [x])(x)[0]
+    def scaled(by: Tensor, x: Tensor) -> Any:
+        return compiled.machine_code(make_fx(lambda x: [x * by])(x), [x])(x)[0]
 
-    x = torch.rand(3)
-    for by, given in ((2.0, x), (2.0, x), (3.0, x), (3.0, x.double()), (3.0, x[:2]), (3.0, x[::2])):
-        torch.testing.assert_close(scaled(by, given), by * given)
-    assert len(asked) == 2 * forms + 5
+    x, two, three = torch.rand(3), torch.tensor([2.0]), torch.tensor([3.0])
+    given = (two, x), (two.clone(), x), (three, x), (three, x.double()), (three, x[:2]), (three, x[::2])
+    spread = (three.expand(3), x), (torch.arange(6.0)[::2], x)  # not in one piece
+    for by, inputs in (*given, *spread):
+        torch.testing.assert_close(scaled(by, inputs), by * inputs)
+    assert len(asked) == 2 * forms + 7
 
 
 def test_max_pooling_stays_with_the_library() -> None:
