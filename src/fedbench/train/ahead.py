@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 
+from fedbench.errors import UserError
 from fedbench.spec import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
@@ -18,7 +19,7 @@ from fedbench.train.workers import Workers, workers
 class Ahead:
     """Trains what cells lack, in their order; the processes end with the ``stack``.
 
-    What fails before the turn of its cell is tried again then.
+    What fails or is killed before the turn of its cell is tried again then.
     """
 
     def __init__(self, plan: Plan, cells: Sequence[Cell], store: Store, cores: int, stack: ExitStack) -> None:
@@ -36,7 +37,7 @@ class Ahead:
 
         Raises:
             Exception: what the first of them that failed raised, once all have ended.
-            UserError: a process was killed.
+            UserError: the process of one of them was killed.
         """
         left = {run.key: (run, cell) for run in cell.runs if self._store.load(run.key) is None}
         if not left or self._cores < 2:
@@ -61,7 +62,13 @@ class Ahead:
                         on_end(ended.result())
         except BrokenProcessPool:
             self._pool = None
-            with self._stack:  # it says whose process it was
-                raise
+            try:
+                with self._stack:  # it says whose process it was
+                    raise
+            except UserError:
+                lost = {run.key for run in pool.killed()}
+                if not lost or lost & left.keys():
+                    raise
+            self.train(cell, on_end)
         if failed:
             raise failed[0]

@@ -38,15 +38,11 @@ class Workers:
         """How many further runs can begin."""
         return self._cores - len(self._begun)
 
-    def killed(self) -> str:
-        """Name the runs whose processes were killed or crashed, once all have ended; the others were told to end."""
+    def killed(self) -> list[RunSpec]:
+        """List the runs whose processes were killed or crashed, once all have ended; the others were told to end."""
         told = (0, -signal.SIGTERM)
-        pids = [process.pid for process in self._processes if process.exitcode not in told]
-        lost = [
-            run for run in self._begun.values() if Store().holder(run.key).split(" ")[0] in map(str, pids)
-        ]
-        names = [f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in lost]
-        return "; ".join(names) or "before it began"
+        pids = {str(process.pid) for process in self._processes if process.exitcode not in told}
+        return [run for run in self._begun.values() if Store().holder(run.key).split(" ")[0] in pids]
 
     @property
     def begun(self) -> set[str]:
@@ -107,8 +103,12 @@ def workers(cores: int) -> Iterator[Workers]:
         yield pool
     except BrokenProcessPool:  # the executor tells the others to end
         executor.shutdown()
+        lost = "; ".join(
+            f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in pool.killed()
+        )
         raise UserError(
-            f"a training was killed, perhaps for lack of memory ({pool.killed()}): use fewer --cores, {AGAIN}"
+            f"a training was killed, perhaps for lack of memory ({lost or 'before it began'}):"
+            f" use fewer --cores, {AGAIN}"
         ) from None
     except BaseException:
         for process in multiprocessing.active_children():
