@@ -47,7 +47,7 @@ class Ahead:
         pool, failed = self._pool, list[BaseException]()
         first = {key: run for key, run in left.items() if key not in pool.begun}
         self._waiting = first | self._waiting
-        say(f"  {len(left)} seeds left, up to {self._cores} runs at a time")
+        say(f"  seeds left: {len(left)}, up to {self._cores} runs at a time")
         try:
             while left:
                 while self._waiting and pool.free:
@@ -65,10 +65,11 @@ class Ahead:
             try:
                 with self._stack:  # it says whose process it was
                     raise
-            except UserError:
+            except UserError as error:
                 lost = {run.key for run in pool.killed()}
                 if not lost or lost & left.keys():
                     raise
+                say(f"  {error}; a later cell has that run, this one goes on")
             self.train(cell, on_end)
         if failed:
             raise failed[0]
