@@ -44,22 +44,12 @@ class Ahead:
             return
         if self._pool is None:
             self._pool = self._stack.enter_context(workers(self._cores))
-        pool, failed = self._pool, list[BaseException]()
+        pool = self._pool
         first = {key: run for key, run in left.items() if key not in pool.begun}
         self._waiting = first | self._waiting
         say(f"  seeds left: {len(left)}, up to {self._cores} runs at a time")
         try:
-            while left:
-                while self._waiting and pool.free:
-                    run, of = self._waiting.pop(next(iter(self._waiting)))
-                    pool.begin(run, self._plan.keeping(of))
-                for run, ended in pool.finished():
-                    if left.pop(run.key, None) is None:
-                        continue
-                    if error := ended.exception():
-                        failed.append(error)
-                    else:
-                        on_end(ended.result())
+            self._train({*left}, pool, on_end)
         except BrokenProcessPool:
             self._pool = None
             try:
@@ -71,5 +61,20 @@ class Ahead:
                     raise
                 say(f"  {error}; a later cell has that run, this one goes on")
             self.train(cell, on_end)
+
+    def _train(self, left: set[str], pool: Workers, on_end: Callable[[Record], None]) -> None:
+        failed = list[BaseException]()
+        while left:
+            while self._waiting and pool.free:
+                run, cell = self._waiting.pop(next(iter(self._waiting)))
+                pool.begin(run, self._plan.keeping(cell))
+            for run, ended in pool.finished():
+                if run.key not in left:
+                    continue
+                left.remove(run.key)
+                if error := ended.exception():
+                    failed.append(error)
+                else:
+                    on_end(ended.result())
         if failed:
             raise failed[0]

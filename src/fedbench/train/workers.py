@@ -103,13 +103,7 @@ def workers(cores: int) -> Iterator[Workers]:
         yield pool
     except BrokenProcessPool:  # the executor tells the others to end
         executor.shutdown()
-        lost = "; ".join(
-            f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in pool.killed()
-        )
-        raise UserError(
-            f"a training was killed, perhaps for lack of memory ({lost or 'before it began'}):"
-            f" use fewer --cores, {AGAIN}"
-        ) from None
+        raise _KilledError(pool.killed()) from None
     except BaseException:
         for process in multiprocessing.active_children():
             process.terminate()
@@ -117,6 +111,15 @@ def workers(cores: int) -> Iterator[Workers]:
     finally:
         executor.shutdown(cancel_futures=True)
         signal.signal(signal.SIGTERM, before)
+
+
+class _KilledError(UserError):
+    def __init__(self, lost: list[RunSpec]) -> None:
+        named = [f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in lost]
+        super().__init__(
+            f"a training was killed, perhaps for lack of memory ({'; '.join(named) or 'before it began'}):"
+            f" use fewer --cores, {AGAIN}"
+        )
 
 
 def _be_led(barrier: Barrier) -> None:

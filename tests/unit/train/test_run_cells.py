@@ -172,17 +172,17 @@ def test_free_cores_train_the_next_cells(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(Store().keys()) == 13, "the other seed of a cell that fails is trained"
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_a_killed_process_ends_its_own_cell_alone(own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("own_run", [True, False])
+def test_a_killed_process_ends_its_own_cell_alone(own_run: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that trains for a later cell ends none: both cells go on with new processes."""
-    killed = "p2 fedavg 1" if own else "p4 fedprox 1"
+    killed = "p2 fedavg 1" if own_run else "p4 fedprox 1"
     result, pools = run_apart(monkeypatch, {killed: BrokenProcessPool()}, "*", "--cores", "3")
-    assert pools[0][:2] == ["p2 fedavg 0", "p2 fedavg 1"] and len(pools[0]) == (14 if own else 10)
+    assert pools[0][:2] == ["p2 fedavg 0", "p2 fedavg 1"] and len(pools[0]) == (14 if own_run else 10)
     again = {name for begun in pools[1:] for name in begun}
-    assert again & {*pools[0]} == (set() if own else {"p2 fedavg 0", "p2 fedavg 1", killed})
-    assert result.exit_code == (2 if own else 0)
-    assert (f"{NAMES[0]}: a training was killed" in result.stderr) == own
-    assert len(Store().keys()) == (12 if own else 14)
+    assert again & {*pools[0]} == (set() if own_run else {"p2 fedavg 0", "p2 fedavg 1", killed})
+    assert result.exit_code == (2 if own_run else 0)
+    assert (f"{NAMES[0]}: a training was killed" in result.stderr) == own_run
+    assert len(Store().keys()) == (12 if own_run else 14)
 
 
 def test_cells_that_are_trained_at_a_time_have_the_bytes_of_one_after_another() -> None:
