@@ -34,7 +34,7 @@ CACHE = "TORCHINDUCTOR_CACHE_DIR"
 FORMS = 3
 """Forms of a batch that are compiled, the most frequent ones; each takes some ten seconds."""
 KEPT = 64
-"""Compiled steps that a process keeps for its next runs; reading one from the disk takes two seconds."""
+"""Compiled steps that a process keeps for its next runs; reading one from the disk takes a second or two."""
 
 Form = tuple[Any, ...]
 Compiling = bool | Literal["graph"]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 
-from fedbench.errors import UserError
 from fedbench.spec import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.train.progress import say
-from fedbench.train.workers import Workers, workers
+from fedbench.train.workers import KilledError, Workers, workers
 
 
 class Ahead:
@@ -22,25 +21,21 @@ class Ahead:
     What fails or is killed before the turn of its cell is tried again then.
     """
 
-    def __init__(self, plan: Plan, cells: Sequence[Cell], store: Store, cores: int, stack: ExitStack) -> None:
-        self._plan, self._store, self._stack = plan, store, stack
-        self._waiting = dict[str, tuple[RunSpec, Cell]]()
-        for cell in cells:
-            for run in cell.runs:
-                if not store.has(run.key):
-                    self._waiting.setdefault(run.key, (run, cell))
-        self._cores = min(cores, len(self._waiting))
+    def __init__(
+        self, plan: Plan, lacking: dict[str, tuple[RunSpec, Cell]], store: Store, cores: int, stack: ExitStack
+    ) -> None:
+        self._plan, self._waiting, self._store, self._cores, self._stack = plan, lacking, store, cores, stack
         self._pool: Workers | None = None
 
     def train(self, cell: Cell, on_end: Callable[[Record], None]) -> None:
-        """Train the runs that the store lacks of a cell, unless it is one alone that is left of all.
+        """Train the runs that the store lacks of a cell.
 
         Raises:
             Exception: what the first of them that failed raised, once all have ended.
-            UserError: the process of one of them was killed.
+            KilledError: the process of one of them was killed.
         """
         left = {run.key: (run, cell) for run in cell.runs if self._store.load(run.key) is None}
-        if not left or self._cores < 2:
+        if not left:
             return
         if self._pool is None:
             self._pool = self._stack.enter_context(workers(self._cores))
@@ -55,8 +50,8 @@ class Ahead:
             try:
                 with self._stack:  # it says whose process it was
                     raise
-            except UserError as error:
-                lost = {run.key for run in pool.killed()}
+            except KilledError as error:
+                lost = {run.key for run in error.lost}
                 if not lost or lost & left.keys():
                     raise
                 say(f"  {error}; a later cell has that run, this one goes on")

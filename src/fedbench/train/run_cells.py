@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
+from fedbench.spec import RunSpec
 from fedbench.store import cell_files, code
 from fedbench.store.record import MODEL, PREDICTIONS, Record
 from fedbench.store.runs import Store
@@ -93,14 +94,20 @@ def _ahead(
     plan: Plan, chosen: Sequence[Cell], store: Store, cores: int, stack: contextlib.ExitStack
 ) -> Ahead | None:
     """Return what trains several runs at a time; None where one is trained after another, in this process."""
-    if cores == 1 or all(store.has(run.key) for cell in chosen for run in cell.runs):
+    lacking = dict[str, tuple[RunSpec, Cell]]()
+    for cell in chosen:
+        for run in cell.runs:
+            if not store.has(run.key):
+                lacking.setdefault(run.key, (run, cell))
+    at_once = min(cores, len(lacking))
+    if at_once < 2:
         return None
     from fedbench.train.ahead import Ahead
     from fedbench.train.training import choose_device
 
     if choose_device(plan.config.device).type != "cpu":
         return None
-    return Ahead(plan, chosen, store, cores, stack)
+    return Ahead(plan, lacking, store, at_once, stack)
 
 
 def _train(cell: Cell, plan: Plan, store: Store, ahead: Ahead | None) -> list[str]:

@@ -79,7 +79,7 @@ def workers(cores: int) -> Iterator[Workers]:
     If the block ends early, by an error, Ctrl-C or SIGTERM, the processes save what they have trained and end.
 
     Raises:
-        UserError: one of the processes was killed.
+        KilledError: one of the processes was killed.
     """
     if cores == 1:
         yield Workers(1)
@@ -103,7 +103,7 @@ def workers(cores: int) -> Iterator[Workers]:
         yield pool
     except BrokenProcessPool:  # the executor tells the others to end
         executor.shutdown()
-        raise _KilledError(pool.killed()) from None
+        raise KilledError(pool.killed()) from None
     except BaseException:
         for process in multiprocessing.active_children():
             process.terminate()
@@ -113,8 +113,11 @@ def workers(cores: int) -> Iterator[Workers]:
         signal.signal(signal.SIGTERM, before)
 
 
-class _KilledError(UserError):
+class KilledError(UserError):
+    """A process was killed; ``lost`` are the runs that it trained."""
+
     def __init__(self, lost: list[RunSpec]) -> None:
+        self.lost = lost
         named = [f"{run.method} {run.params} on {run.data.dataset}, seed {run.seed}" for run in lost]
         super().__init__(
             f"a training was killed, perhaps for lack of memory ({'; '.join(named) or 'before it began'}):"

@@ -144,7 +144,7 @@ def run_apart(
         try:
             yield pools[-1]
         except BrokenProcessPool:
-            raise UserError("a training was killed") from None
+            raise workers.KilledError(pools[-1].killed()) from None
 
     monkeypatch.setattr(ahead, "workers", pretended)
     return CliRunner().invoke(app, ["run", *arguments]), [pool.order for pool in pools]
