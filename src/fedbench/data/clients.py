@@ -168,13 +168,9 @@ class ClientData:
         and keeps the incomplete last batch.
         """
         size = self.batch_size(client)
-        if self.spec.local_epochs is not None:
-            orders = [
-                stream(self.seed, purpose, client, round_index * self.spec.local_epochs + epoch).permutation(
-                    self.sizes[client]
-                )
-                for epoch in range(self.spec.local_epochs)
-            ]
+        if (epochs := self.spec.local_epochs) is not None:
+            times = range(round_index * epochs, (round_index + 1) * epochs)
+            orders = [_shuffled(self.seed, purpose, client, time, self.sizes[client]) for time in times]
             return [order[at : at + size] for order in orders for at in range(0, len(order), size)]
         steps = self.steps(round_index)
         if self.pairs is not None:

@@ -29,14 +29,14 @@ class Arrays:
         x_train: ``[n, C, H, W]`` uint8 (0..255) or float32, or features ``[n, F]`` float32; ``x_test`` alike.
         y_train: ``[n]`` int64 original class of each sample, an index into the dataset's ``classes``;
             ``y_test`` alike.
-        group_train: ``[n]`` int64 patient or site of each training sample, where the dataset knows it; ``group_test``
-            likewise, to tell whether a patient lies in both parts.
+        group_train: ``[n]`` int64 patient or site of each training sample, where the dataset knows it.
         site_train: ``[n]`` int64 hospital or the like that owns each training sample, an index into ``sites``;
             ``site_test`` alike.
         held_train: ``[n]`` bool, true for the samples of ``x_train`` that are the dataset's official validation part,
             where it has one.
         classes: names of the classes, where only the files know them.
         sites: names of the sites.
+        features: names of the features of a table, without which tables are joined by the places of their columns.
         notes: what was decided while preparing, for the record.
         remarks: what a reader of the numbers should know, for below a table.
     """
@@ -46,12 +46,12 @@ class Arrays:
     x_test: np.ndarray
     y_test: np.ndarray
     group_train: np.ndarray | None = None
-    group_test: np.ndarray | None = None
     held_train: np.ndarray | None = None
     site_train: np.ndarray | None = None
     site_test: np.ndarray | None = None
     classes: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 

@@ -55,8 +55,10 @@ def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: 
     if not places:
         return np.empty((0, *form.shape), np.uint8)
     source = _source(path)
+    # of a zip the name of the target changes with it
+    marks = [files.mark(path / place) for place in places] if path.is_dir() else []
     target = folder / f"{digest([str(source), list(places), repr(form)])}.npy"
-    pixels, done = _room(target, (len(places), *form.shape))
+    pixels, done = _room(target, (len(places), *form.shape), marks)
     tasks = [(at, places[at : at + _TOGETHER]) for at in range(done, len(places), _TOGETHER)]
     work = functools.partial(_some, source, target, pixels.offset, form)
     saved = time.monotonic()
@@ -71,36 +73,41 @@ def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: 
                 done += number
                 bar.update(number)
                 if time.monotonic() - saved > SAVED:
-                    _note(pixels, target, done)
+                    _note(pixels, target, done, marks)
                     saved = time.monotonic()
         except BrokenProcessPool:
             raise UserError(
                 f"a process that decodes {path} was killed, perhaps for lack of memory: give fewer cores, {AGAIN}"
             ) from None
         finally:
-            _note(pixels, target, done)
+            _note(pixels, target, done, marks)
     return pixels
 
 
 def _source(path: Path) -> tuple[Path, Mark | None]:
-    """Return a folder or zip, and of the zip what changes when it is written; of a folder names have to do."""
+    """Return a folder or zip, and of the zip what changes when it is written."""
     return path, None if path.is_dir() else files.mark(path)
 
 
-def _room(target: Path, shape: tuple[int, ...]) -> tuple[np.memmap, int]:
-    """Map pixels [n, C, H, W] from their file, and say how many are decoded; make it if it is not there."""
+def _room(target: Path, shape: tuple[int, ...], marks: Sequence[Mark | None]) -> tuple[np.memmap, int]:
+    """Map pixels [n, C, H, W] from their file, and say how many are decoded; make it if it is not there.
+
+    If one of the decoded pictures was written since, as their ``marks`` say, all are decoded again.
+    """
     noted = target.with_suffix(".done")
     if target.is_file() and noted.is_file():
-        return np.lib.format.open_memmap(target, "r+"), int(noted.read_text())
+        done, _, seen = noted.read_text().partition(" ")
+        if seen == digest(marks[: int(done)]):
+            return np.lib.format.open_memmap(target, "r+"), int(done)
     target.parent.mkdir(parents=True, exist_ok=True)
     files.check_room(target.parent, int(np.prod(shape)))  # said before, not after hours
     return np.lib.format.open_memmap(target, "w+", np.uint8, shape), 0
 
 
-def _note(pixels: np.memmap, target: Path, done: int) -> None:
-    """Note how many pictures are decoded, once they have reached the disk."""
+def _note(pixels: np.memmap, target: Path, done: int, marks: Sequence[Mark | None]) -> None:
+    """Note how many pictures are decoded, and what these were, once they have reached the disk."""
     pixels.flush()
-    files.write(target.with_suffix(".done"), str(done))
+    files.write(target.with_suffix(".done"), f"{done} {digest(marks[:done])}")
 
 
 def _some(

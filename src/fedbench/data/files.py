@@ -31,7 +31,10 @@ def checksum(path: Path, kind: str = "sha256") -> str:
 
 
 def files_below(folder: Path) -> Iterator[str]:
-    """Yield the files of a folder and of linked ones in it, by their paths there; a link may lead back."""
+    """Yield the files of a folder and of linked ones in it, by their paths there; a link may lead back.
+
+    Hidden ones, which a system adds by itself (.DS_Store), are no data.
+    """
     seen = set[str]()
     for place, folders, names in os.walk(folder, followlinks=True):
         if (real := os.path.realpath(place)) in seen:
@@ -39,7 +42,9 @@ def files_below(folder: Path) -> Iterator[str]:
             continue
         seen.add(real)
         within = os.path.relpath(place, folder)
-        yield from (name if within == os.curdir else f"{within}/{name}" for name in names)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        shown = [name for name in names if not name.startswith(".")]
+        yield from (name if within == os.curdir else f"{within}/{name}" for name in shown)
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
@@ -104,6 +109,7 @@ def read_json(path: Path, cure: str) -> dict[str, Any]:
 
 def stamp_path(path: Path) -> Path:
     """Return where the stamp of a file or folder lies: its digest, and what of it changes when it is written."""
+    path = path.absolute()  # "." has no name
     return path.with_name(f".{path.name}.stamp")
 
 

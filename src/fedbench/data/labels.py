@@ -36,13 +36,13 @@ def relabel(classes: np.ndarray, names: Sequence[str], spec: LabelSpec, seed: in
 
 
 def _positive(names: Sequence[str], spec: LabelSpec) -> np.ndarray:
-    """Say of each class whether it is listed, ``[C]`` bool; a class ``a+b`` is listed by ``a`` as by ``b``."""
+    """Say of each class whether it is listed, ``[C]`` bool; ``a+b`` is listed by ``a`` as by ``b``."""
     chosen = np.zeros(len(names), dtype=bool)
     for wanted in spec.positive:
         if isinstance(wanted, int):
             meant = [at == wanted for at in range(len(names))]
         else:
-            meant = [wanted == name or wanted in name.split("+") for name in names]
+            meant = [wanted == name or (all(parts := name.split("+")) and wanted in parts) for name in names]
         if not any(meant):
             raise unknown("positive class", str(wanted), [*map(str, range(len(names))), *names])
         chosen |= meant

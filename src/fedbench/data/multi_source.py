@@ -59,10 +59,12 @@ def load_sources(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> P
         for what, mine, its in (
             ("classes", first.classes, part.classes),
             ("shape of a sample", first.summary["shape"], part.summary["shape"]),
+            ("type of inputs", first.x_train.dtype, part.x_train.dtype),
+            ("features", first.summary.get("features"), part.summary.get("features")),
             ("groups", first.group_train is None, part.group_train is None),
         ):
             if mine != its:
-                raise UserError(f"{name} cannot be joined to {spec.dataset}: its {what} differs.")
+                raise UserError(f"{name} cannot be joined to {spec.dataset}: they differ in {what}.")
         if part.held_train is not None:
             raise UserError(f"{name} cannot be joined: it has a validation part of its own.")
     every = spec.tests == "all"
@@ -74,7 +76,7 @@ def load_sources(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> P
         y_test=np.concatenate([part.y_test for part in tested]),
         group_train=_numbered(parts),
         classes=first.classes,
-        summary={**first.summary, "sha256": checksum(spec, data_dir)},
+        summary={**first.summary, "sha256": _together([part.summary["sha256"] for part in parts])},
         site_train=np.repeat(np.arange(len(parts)), [len(part.y_train) for part in parts]),
         site_test=np.repeat(np.arange(len(parts)), [len(part.y_test) for part in parts]) if every else None,
         sites=spec.datasets,
@@ -83,17 +85,19 @@ def load_sources(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> P
 
 def checksum(spec: DataSpec, data_dir: str | Path) -> str:
     """Return the checksum of the prepared arrays: of one dataset, or a digest of those of several."""
-    checksums: list[str] = [read_summary(name, data_dir)["sha256"] for name in spec.datasets]
+    return _together([read_summary(name, data_dir)["sha256"] for name in spec.datasets])
+
+
+def _together(checksums: list[str]) -> str:
     return checksums[0] if len(checksums) == 1 else f"{FORM}{digest(checksums)}"
 
 
 def _numbered(parts: Sequence[Prepared]) -> np.ndarray | None:
-    """Number the groups through, so that no two sources share one."""
-    groups, above = [], 0
-    for part in parts:
-        if part.group_train is None:
-            return None
-        _, number = np.unique(part.group_train, return_inverse=True)
-        groups.append(number.astype(np.int64) + above)
-        above += int(number.max()) + 1
-    return np.concatenate(groups)
+    """Number the groups through, so that no two sources share one; either all have groups or none."""
+    numbers = [
+        np.unique(part.group_train, return_inverse=True)[1] for part in parts if part.group_train is not None
+    ]
+    above = np.cumsum([0, *(number.max() + 1 for number in numbers)])
+    return (
+        np.concatenate([own + more for own, more in zip(numbers, above, strict=False)]) if numbers else None
+    )

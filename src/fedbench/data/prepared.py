@@ -26,7 +26,7 @@ from fedbench.spec import digest
 
 log = logging.getLogger(__name__)
 
-VERSION = 2
+VERSION = 3
 """Raised when the same raw files give other arrays than before: what is prepared is made again."""
 INPUTS = ("x_train", "x_test")
 OWNERS = ("group_train", "held_train", "site_train", "site_test")
@@ -80,13 +80,14 @@ def _prepare(
     folder, decoded = dataset.fetch(data_dir, mirror), path.with_name(f".{dataset.name}.pictures")
     if force:
         shutil.rmtree(decoded, ignore_errors=True)
+    definition = _definition(dataset)  # before: a file that is written meanwhile is read anew the next time
     try:
         with workplace(decoded, cores):
             arrays = dataset.prepare(folder)
         content = _content(dataset, arrays)
     except MemoryError:
         raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
-    facts = _summary(dataset, arrays, folder) | {"definition": _definition(dataset)}
+    facts = _summary(dataset, arrays, folder) | {"definition": definition}
     write_prepared(path, content, facts)
     shutil.rmtree(decoded, ignore_errors=True)
     sizes = (facts["train"]["n"], facts["test"]["n"])
@@ -268,6 +269,7 @@ def _summary(dataset: Dataset, arrays: Arrays, folder: Path) -> dict[str, Any]:
         "notes": list(arrays.notes),
         **({"remarks": list(arrays.remarks)} if arrays.remarks else {}),
         **({"sites": list(arrays.sites)} if arrays.sites else {}),
+        **({"features": list(arrays.features)} if arrays.features else {}),
         "files": {
             str(path.relative_to(folder) if path.is_relative_to(folder) else path): checksum(path)
             for path in dataset.sources(folder)

@@ -192,15 +192,16 @@ def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
 
 
 def _fill_in(data: dict[str, Any], folder: Path) -> None:
-    """Add the digest of a dataset that a file in ``folder`` describes, and the number of ``clients: sites``."""
-    dataset, of_sites = str(data.get("dataset")), data.get("clients") == "sites"
-    if (custom := (folder / f"{dataset}.yaml").is_file()) or of_sites:
+    """Add the digest of datasets that files in ``folder`` describe, and the number of ``clients: sites``."""
+    names, of_sites = [str(data.get("dataset")), *data.get("sources", ())], data.get("clients") == "sites"
+    if (described := [name for name in names if (folder / f"{name}.yaml").is_file()]) or of_sites:
         from fedbench.data import datasets
 
-        if custom:
-            data["content"] = datasets.content(dataset, folder)
+        if described:
+            contents = [datasets.content(name, folder) for name in described]
+            data["content"] = contents[0] if described == names[:1] else digest([described, contents])
         if of_sites:
-            data["clients"] = datasets.count_sites([dataset, *data.get("sources", ())], folder)
+            data["clients"] = datasets.count_sites(names, folder)
 
 
 def at_scale(paper: Paper, scale: Scale) -> ScalePaper:

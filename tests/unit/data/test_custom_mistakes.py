@@ -43,6 +43,7 @@ INFINITE = np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
         ),
         ("file: x.csv\nlabel: a\nsize: [6, 4]", "size goes with images"),
         ("file: x.csv\nlabel: a\nimages: here\ndrop: b", "the inputs are the pictures"),
+        ("file: x.csv\nlabel: a\nimages: here\nstandardize: true", r"normalize"),
         ("file: x.csv\nlabel: a\nsite: b\ngroup: b", "b is named twice"),
     ],
 )

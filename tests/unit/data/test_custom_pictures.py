@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 from raw_files import dicom
 
-from fedbench.data import datasets, files
+from fedbench.data import datasets, decoding, files
 from fedbench.data.prepared import Prepared, load_prepared, prepare
 from fedbench.errors import ReadError, UserError
 from fedbench.train import preflight
@@ -122,3 +123,31 @@ def test_a_picture_that_is_not_in_the_folder_is_refused(tmp_path: Path, place: s
     Path("scans.csv").write_text(Path("scans.csv").read_text().replace("ward1/7.png", place))
     with pytest.raises(UserError, match=rf"scans lacks 1 of .*scans\.csv lists, such as '{place}'"):
         load()
+
+
+def test_hidden_files_are_no_data_and_the_folder_may_be_this_one() -> None:
+    load()
+    before = datasets.content("scans")
+    Path("scans/.DS_Store").write_bytes(b"1")
+    Path("scans/.thumbs").mkdir()
+    Path("scans/.thumbs/0.png").write_bytes(b"1")
+    assert datasets.content("scans") == before
+    keys = KEYS.replace("images: scans", "images: .").replace("path", "place")
+    Path("scans.csv").write_text(Path("scans.csv").read_text().replace("ward", "scans/ward"))
+    assert load(keys).x_train.shape[1:] == (1, 6, 4)
+
+
+def test_a_table_that_is_saved_while_it_is_prepared_is_prepared_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = Path("scans.csv")
+    first, pictures = table.read_text(), decoding.Pictures.load
+
+    def saved_meanwhile(*args: Any) -> Any:
+        table.write_text(first.replace("ward0/0.png,0", "ward0/0.png,1"))
+        return pictures(*args)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(decoding.Pictures, "load", saved_meanwhile)
+        assert level(load())[0] == 1  # of the classes -1, 0 and 1
+    assert level(load())[0] == 2

@@ -6,11 +6,13 @@ import io
 import math
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from raw_files import OwnTable
 
+from fedbench.data import datasets
 from fedbench.data.custom.encoding import standardized
 from fedbench.errors import UserError
 
@@ -180,3 +182,36 @@ def test_leaks_are_remarked(own_table: OwnTable) -> None:
 def test_numbers_of_more_digits_than_a_whole_number_holds_are_numbers(own_table: OwnTable) -> None:
     lines = [f"{10**24 + n * 10**22},{row}" for n, row in enumerate(rows())]
     assert own_table("\n".join(["mass,dose,kind", *lines])).x_train.shape[1] == 2
+
+
+def test_truth_values_with_gaps_are_numbers_in_training_and_for_a_model(own_table: OwnTable) -> None:
+    lines = [f"{['TRUE', 'FALSE', ''][n % 3]},{n},{'ab'[n % 2]}" for n in range(60)]
+    read = own_table("\n".join(["smoker,n,kind", *lines]), "missing: median\n")
+    place = read.x_train[:, 1].astype(int)
+    median = np.median(read.x_train[place % 3 != 2, 0])
+    np.testing.assert_array_equal(read.x_train[:, 0], np.array([1, 0, median])[place % 3])
+    learned = datasets.get("t").reading()
+    assert learned is not None and [*learned.medians] == ["smoker", "n"]
+    Path("new.csv").write_text("smoker,n\nTRUE,1\nFALSE,2\n,3\n")
+    np.testing.assert_array_equal(learned.read(Path("new.csv"))[0], [[1, 1], [0, 2], [median, 3]])
+
+
+@pytest.mark.parametrize("cells", [("1,234", "950", "12,500"), ("1.234", "950", "12.500")])
+def test_what_may_be_thousands_is_said(
+    own_table: OwnTable, caplog: pytest.LogCaptureFixture, cells: tuple[str, ...]
+) -> None:
+    def read(*cells: str) -> float:
+        caplog.clear()
+        lines = [f"{cells[n % len(cells)]};{'ab'[n % 2]}" for n in range(30)]
+        return float(own_table("\n".join(["income;kind", *lines])).x_train.max())
+
+    assert read(*cells) == 950
+    assert f"{cells[0]} has decimals" in caplog.text
+    read(*cells, cells[0].replace("1", "0", 1))
+    assert "thousands" not in caplog.text
+
+
+def test_patients_that_differ_in_blanks_alone_are_an_error(own_table: OwnTable) -> None:
+    lines = [f"P{n // 2}{' ' * (n % 2)},{row}" for n, row in enumerate(rows())]
+    with pytest.raises(UserError, match=r"column 'patient' has 'P0' and 'P0 '"):
+        own_table("\n".join(["patient,dose,kind", *lines]), "group: patient\nwhole_groups: true\n")

@@ -147,6 +147,17 @@ def test_a_broken_picture_costs_nothing_that_was_decoded(
     assert sorted(decoded) == sorted([*NAMES, NAMES[4]])
 
 
+def test_pictures_that_are_written_anew_before_it_goes_on_are_decoded_anew(
+    corpus: XraySet, tmp_path: Path
+) -> None:
+    folder = tmp_path / "raw" / "chestxray14"
+    put_all(folder, {NAMES[4]: b"broken"})
+    with pytest.raises(UserError, match=rf"{NAMES[4]} is not a readable picture"):
+        prepared.prepare("chestxray14", tmp_path)
+    put_all(folder, {name: picture(100 + i) for i, name in enumerate(NAMES)})
+    assert arrays_of(prepared.prepare("chestxray14", tmp_path)) == undisturbed(tmp_path)
+
+
 def test_several_processes_make_the_same_bytes(
     corpus: XraySet, tmp_path: Path, decoded: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

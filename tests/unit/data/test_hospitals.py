@@ -163,9 +163,27 @@ def test_a_partition_is_made_again_when_one_of_its_sources_changed(hospitals: Pa
 
 
 def test_what_does_not_fit_together_is_named(hospitals: Path) -> None:
-    with pytest.raises(UserError, match="wide cannot be joined to a: its shape of a sample differs"):
+    with pytest.raises(UserError, match="wide cannot be joined to a: they differ in shape of a sample"):
         multi_source.load_sources(DataSpec(dataset="a", sources=("wide",), clients=2), hospitals)
     with pytest.raises(UserError, match=r"none\.json is missing"):
         multi_source.load_sources(DataSpec(dataset="a", sources=("none",), clients=2), hospitals)
     with pytest.raises(ValueError, match="a dataset is joined to itself: a, b, a"):
         DataSpec(dataset="a", sources=("b", "a"), clients=2)
+
+
+def test_inputs_of_another_type_and_columns_in_another_order_are_not_joined(
+    tmp_path: Path, own_data: Callable[..., str], own_table: OwnTable
+) -> None:
+    for name, kind in (("a", np.uint8), ("b", np.float32)):
+        own_data(name, "", x=np.ones((40, 1, 8, 8), kind), y=np.arange(40) % 2)
+        prepare(name, tmp_path)
+    for name, header in (("c", "age,bmi,colour,y"), ("d", "bmi,age,colour,y"), ("e", "age,bmi,colour,y")):
+        words = ["red", "green", "pink" if name == "e" else "blue"]
+        Path(f"{name}.csv").write_text(
+            "\n".join([header, *(f"{n},1,{words[n % 3]},{n % 2}" for n in range(60))])
+        )
+        Path(f"config/datasets/{name}.yaml").write_text(f"file: {name}.csv\nlabel: y\n")
+        prepare(name, tmp_path)
+    for first, other, what in (("a", "b", "type of inputs"), ("c", "d", "features"), ("c", "e", "features")):
+        with pytest.raises(UserError, match=f"{other} cannot be joined to {first}: they differ in {what}"):
+            multi_source.load_sources(DataSpec(dataset=first, sources=(other,), clients=2), tmp_path)

@@ -32,6 +32,8 @@ def test_halves_takes_the_first_or_the_second_half_of_the_classes():
 def test_a_name_lists_its_class_and_those_that_are_joined_with_it():
     listed = relabel(np.arange(5), FINDINGS, LabelSpec(rule="named", positive=["mass"]))
     assert listed.tolist() == [0, 0, 1, 0, 1]
+    marked = relabel(np.arange(3), ("A", "A+", "B"), LabelSpec(rule="named", positive=["A"]))
+    assert marked.tolist() == [1, 0, 0], "a sign at the end of a name joins nothing"
 
 
 @pytest.mark.parametrize(

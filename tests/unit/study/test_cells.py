@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy import PAPER, rewrite
+from toy import PAPER, clinic_cells, rewrite, write_clinic
 
 from fedbench import tasks
 from fedbench.algorithms import make_method
@@ -46,6 +46,23 @@ def test_cells_share_the_parts_that_are_equal() -> None:
     for cell in cells:
         place = (cell.dataset, cell.setting, cell.method, cell.runs[0].seed)
         assert resolve(plan.study, plan.scale, *place).key == cell.runs[0].key
+
+
+@pytest.mark.usefixtures("project")
+def test_a_run_is_another_one_when_one_of_its_own_datasets_changes() -> None:
+    def key(**data: Any) -> str:
+        write_clinic("file: clinic.csv\nlabel: y\n", {}, data)
+        key: str = clinic_cells()[0].runs[0].key
+        return key
+
+    rows = [f"{n},{n % 2}" for n in range(20)]
+    for name in ("clinic", "other"):
+        Path(f"{name}.csv").write_text("\n".join(["x,y", *rows]))
+    Path("config/datasets").mkdir()
+    Path("config/datasets/other.yaml").write_text("file: other.csv\nlabel: y\n")
+    before, of_both = key(), key(sources=["other"])
+    Path("other.csv").write_text("\n".join(["x,y", *rows, "20,0"]))
+    assert key() == before != of_both != key(sources=["other"])
 
 
 @pytest.mark.usefixtures("project")

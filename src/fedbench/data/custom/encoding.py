@@ -54,6 +54,11 @@ class Encoding(Spec):
         scaling = Scaling.learned(plain.plain(train)[:, : len(numbers)])
         return plain.model_copy(update={"scaling": tuple(part.tolist() for part in scaling)})
 
+    def names(self) -> tuple[str, ...]:
+        """Name the features, in their order."""
+        words = ((name, word) for name, known in self.words.items() for word in known[len(known) == 2 :])
+        return (*self.medians, *(f"{name} {word}" for name, word in words))
+
     def of(self, features: pd.DataFrame) -> np.ndarray:
         """Return rows as features [n, F] float64; a word that training did not see is none of its words."""
         x = self.plain(features)

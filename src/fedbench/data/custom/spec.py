@@ -75,7 +75,8 @@ class OwnSpec(Spec):
     test_share: float = Field(0.2, gt=0, lt=1)
     """The share of each class that becomes the test part, if the file has no test part."""
     standardize: bool = False
-    """Whether each feature is standardised: the training part's mean is subtracted, its standard deviation divides."""
+    """Whether each feature is standardised: the training part's mean is subtracted, its standard deviation divides.
+    Pictures of a folder are standardised by `train.normalize`."""
     title: str | None = None
     """The dataset's name in tables. Default: the file's name."""
     licence: str = "not stated"
@@ -103,9 +104,11 @@ class OwnSpec(Spec):
             raise ValueError("label names the column of classes of a table: give it")
         if self.whole_groups and self.is_table and self.group is None:
             raise ValueError("whole_groups needs group, the column of groups")
-        if self.images is not None and (self.features or self.drop or self.missing == "median"):
+        columns_alone = self.features or self.drop or self.missing == "median" or self.standardize
+        if self.images is not None and columns_alone:
             raise ValueError(
-                "of a folder of pictures the inputs are the pictures: leave out features, drop and median"
+                "of a folder of pictures the inputs are the pictures: leave out features, drop, median and "
+                "standardize (`train: {normalize: ...}` of a paper standardizes pictures)"
             )
         named = [*self.columns, *self.drop, *(self.features or ())]
         if twice := [name for name in named if named.count(name) > 1]:

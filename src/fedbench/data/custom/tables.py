@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import re
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,8 @@ import pandas as pd
 from fedbench.data.custom.class_labels import as_number, twins
 from fedbench.errors import UserError, cannot_read, shortened, unknown
 
+log = logging.getLogger(__name__)
+
 MOST_WORDS = 50
 """Different words of a column that becomes one feature for each of them."""
 _EMPTY = (
@@ -25,8 +29,8 @@ _EMPTY = (
     "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 """What a feature's cell holds that says nothing; these are pandas' own."""
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-_DECIMAL_POINT = re.compile(r"[-+]?\d+\.\d+")
+_DECIMAL = re.compile(r'(?<![^;\t\n\r"])[-+]?\d+[.,]\d+(?![^;\t\n\r"])')
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}")
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ def _header(file: Path, text: str) -> tuple[list[str], str]:
         names = next(csv.reader(io.StringIO(text[: 1 << 20]), delimiter=separator), [])
     except csv.Error as error:
         raise UserError(f"{file} cannot be read as a table ({error})") from None
-    if doubled := [name for name in names if names.count(name) > 1] or [name for name in names if not name]:
+    if doubled := [name for name, count in Counter(names).items() if count > 1 or not name]:
         raise UserError(
             f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are not "
             "features: leave them out"
@@ -168,11 +172,12 @@ def _header(file: Path, text: str) -> tuple[list[str], str]:
 
 def _decimal(file: Path, text: str) -> str:
     """Return the decimal sign of a table that is not separated by commas."""
-    cells = re.split(r'[;\t\n\r"]', text)
-    comma = next((cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell)), None)
-    point = next((cell for cell in cells if _DECIMAL_POINT.fullmatch(cell)), None)
+    cells = _DECIMAL.findall(text)
+    comma, point = (next((cell for cell in cells if sign in cell), None) for sign in ",.")
     if comma and point:
         raise UserError(f"{file} has decimal commas ({comma}) and decimal points ({point}): make them alike")
+    if cells and all(map(_THOUSANDS.fullmatch, cells)):
+        log.warning("%s: %s has decimals; if it is thousands, leave their signs out", file, cells[0])
     return "," if comma else "."
 
 
@@ -202,6 +207,8 @@ def _checked(file: Path, column: pd.Series, name: str, trained: bool = False) ->
 
     So is a number that single precision cannot hold, and a word where a model was ``trained`` on numbers.
     """
+    if pd.api.types.infer_dtype(column, skipna=True) == "boolean":  # with empty cells pandas leaves objects
+        column = column.astype(np.float64)
     if pd.api.types.is_numeric_dtype(column):
         if (large := np.abs(column.to_numpy(np.float64)) > np.finfo(np.float32).max).any():
             row = int(large.argmax())

@@ -210,6 +210,7 @@ class OwnDataset(Dataset):
             parts["notes"] += encoding.notes(train, test)
             parts["remarks"] += tuple(leaks.identifiers(train))
             train, test = encoding.of(train), encoding.of(test)
+            parts["features"] = encoding.names()
         elif spec.standardize:
             from fedbench.data.custom.encoding import standardized
 
@@ -253,6 +254,13 @@ class OwnDataset(Dataset):
             parts["x_train"] = table.features if images is None else table.named[spec.path]
         if spec.group is not None:
             owners = table.named[spec.group]
+            if alike := class_labels.twins(
+                dict.fromkeys(owners.tolist()), lambda name: " ".join(name.split())
+            ):
+                raise UserError(
+                    f"{self._file}: column {spec.group!r} has {alike[0]!r} and {alike[1]!r}, which differ in blanks "
+                    "alone: write them alike"
+                )
             parts |= {"owner_train": owners, "group_train": pd.factorize(owners)[0]}
         if spec.site is not None:
             parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})

@@ -66,7 +66,6 @@ class HospitalSet(Dataset):
         return Arrays(
             encoding.of(parts[0]), y[train], encoding.of(parts[1]), y[test],
             group_train=None if groups is None else groups[train],
-            group_test=None if groups is None else groups[test],
             site_train=site[train], site_test=site[test], sites=self.site_names(),
             notes=(note, *encoding.notes(*parts)),
         )  # fmt: skip

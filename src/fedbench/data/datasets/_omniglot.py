@@ -65,7 +65,7 @@ class Omniglot(Dataset):
         packed = raw_dir / PACKED
         images, paths = _unpacked(packed) if packed.is_file() else _read(super().sources(raw_dir))
         names, character = np.unique([path.rpartition("/")[0] for path in paths], return_inverse=True)
-        images = self.inked(images)
+        images = images if self.ink == "black on white" else 255 - images
         x = np.stack([np.rot90(images, turn, axes=(1, 2)) for turn in range(TURNS)], 1)  # [n, 4, 28, 28]
         y = TURNS * character[:, None] + np.arange(TURNS)
         part = self.parts(names)[character]
@@ -85,10 +85,6 @@ class Omniglot(Dataset):
         )  # fmt: skip
 
     ink: ClassVar[str] = "black on white"
-
-    def inked(self, images: np.ndarray) -> np.ndarray:
-        """Return the images ``[n, 28, 28]``, uint8, black on white as they come, in the ink that is asked for."""
-        return images
 
     def parts(self, characters: np.ndarray) -> np.ndarray:
         """Return the part of each character, TRAIN, HELD (official validation) or TEST, by its sorted path."""
@@ -132,10 +128,6 @@ class Vinyals(Omniglot):
     """
 
     ink: ClassVar[str] = "white on black"
-
-    def inked(self, images: np.ndarray) -> np.ndarray:
-        """Invert."""
-        return 255 - images
 
     def parts(self, characters: np.ndarray) -> np.ndarray:
         """Return the part of each character."""
