@@ -165,7 +165,7 @@ def forget(
 @command("tune")
 def tune(
     dataset: str,
-    methods: Annotated[list[str] | None, typer.Argument(help="default: all that have a grid")] = None,
+    methods: Annotated[list[str] | None, typer.Argument(help="default: all that a table or figure shows on it")] = None,
     scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None, cores: CoresOption = "1",
 ) -> None:  # fmt: skip
     """Choose hyper-parameters on DATASET by validation score alone and write them under config/tuned."""

@@ -80,7 +80,7 @@ class ClaimTable:
         at = f" ({finding.claim.at})" if finding.claim.at else ""
         scales = [_cell(at_scale, grey, bold) for at_scale in finding.scales]
         effect, seeds = effect_text(finding, self.paper), seeds_text(finding)
-        return [f"{finding.claim.says}{at}", str(finding.printed), *scales, effect, seeds]
+        return [f"{finding.claim.says}{at}", finding.printed.tally, *scales, effect, seeds]
 
     def forms(self) -> dict[str, str]:
         """Return what is written, by suffix."""
@@ -165,9 +165,9 @@ def _row(paper: Paper, finding: Finding, at: AtScale) -> dict[str, object]:
     return {
         "paper": paper.key, "claim": finding.number, "says": claim.says, "at": claim.at,
         "in": " ".join(claim.targets), "form": claim.form, "holds": finding.rule.holds,
-        "margin": finding.rule.margin, "metric": claim.metric, "printed_won": finding.printed.won,
-        "printed_places": finding.printed.places, "scale": at.scale, "verdict": at.kind,
-        "stand_in": " ".join(at.stand_in), "shown": at.tally.won, "won": verdict.count(WON),
+        "margin": finding.rule.margin, "metric": claim.metric, "printed_won": finding.printed.shown,
+        "printed_places": finding.printed.asked, "scale": at.scale, "verdict": at.kind,
+        "stand_in": " ".join(at.stand_in), "shown": verdict.shown, "won": verdict.count(WON),
         "lost": verdict.count(LOST), "places": len(verdict.outcomes), "places_of_claim": at.total,
         **ends(verdict.overall, "effect", "low", "high"),
         "decides": "" if at.deciding_place is None else words_of(at.deciding_place), "against": at.against,

@@ -221,7 +221,7 @@ def _parts(entry: Entry, item: Compared) -> Iterator[tuple[str, str, str]]:
     if why == INCOMPLETE:  # a part of the seeds is no result: a text would not say that it is one
         why = f"{item.n_seeds} of {item.n_wanted} seeds"
     spread = entry.spread.partition(" ")[0].removeprefix("±")
-    yield "", entry.value.rstrip(SHIPPED) if finished else "", why
+    yield "", entry.value.rstrip(SHIPPED).replace("−", "-") if finished else "", why
     yield "std", spread if finished else "", "one seed" if finished else why
     yield "seeds", str(item.n_seeds) if finished else "", why
     yield "scale", item.scale if finished else "", why

@@ -152,9 +152,9 @@ def _ties(paper: Paper, board: Board) -> str:
     if seeds < FEWEST:
         few = f"{seeds} seed{'s' * (seeds != 1)}"
         return f"{where}: {few}, too few to distinguish any two of {count} methods: all are tied."
-    if board.tied:
-        return f"{where}: with {seeds} seeds no two of {count} methods can be distinguished: all are tied."
     top = [line for line in board.ranked if line.rank and line.rank.best == 1 and not line.twin]
+    if len(top) == count:
+        return f"{where}: with {seeds} seeds no two of {count} methods can be distinguished: all are tied."
     names = ", ".join(_label(paper, line.method) for line in top)
     return f"{where}: {len(top)} of {count} methods may be the best ({seeds} seeds): {names}."
 

@@ -169,14 +169,14 @@ def _sources(sources: Iterable[str]) -> str:
     )
 
 
-def pool(numbers: Sequence[Measured], settings: Sequence[str]) -> list[Measured]:
-    """Return the averages of cells that differ in ``settings`` alone, at the place without these.
+def pool(numbers: Sequence[Measured], settings: Sequence[str], wanted: int) -> list[Measured]:
+    """Return the averages of ``wanted`` cells that differ in ``settings`` alone, at the place without these.
 
     They are taken as :func:`averages` are: a spread over seeds holds no difference between settings, and there are as
     many repeats as seeds.
     """
     return _averaged(
-        _grouped(numbers, lambda place: tuple(pair for pair in place if pair[0] not in settings))
+        _grouped(numbers, lambda place: tuple(pair for pair in place if pair[0] not in settings)), wanted
     )
 
 
@@ -189,7 +189,7 @@ def averages(numbers: Sequence[Measured], axis: str, values: Sequence[Value]) ->
     return _averaged(along(numbers, axis, values, AVERAGE), len(values))
 
 
-def _averaged(groups: Groups, wanted: int = 1) -> list[Measured]:
+def _averaged(groups: Groups, wanted: int) -> list[Measured]:
     rows = []
     for at, parts in groups:
         row = together(at, parts, by_seed([part.values for part in parts], np.mean), wanted)
@@ -247,9 +247,17 @@ def together(
     """
     status, reason, seeds = FINISHED, "", max(part.n_wanted for part in parts)
     worst = next((s for s in (DIVERGED, FAILED, UNDEFINED, NOT_REACHED) for p in parts if p.status == s), "")
+    scales = _unique(part.scale for part in parts)
     if len(parts) < wanted:
         status, reason = NOT_RUN, f"only {len(parts)} of its {wanted} values are run"
         values, seeds = {}, 0
+    elif len(scales) > 1:
+        status, reason, values, seeds = (
+            NOT_RUN,
+            f"its values are of different scales: {', '.join(scales)}",
+            {},
+            0,
+        )
     elif worst:
         bad = [part.reason for part in parts if part.status == worst]
         status, reason = worst, f"{len(bad)} of {len(parts)} cells: {'; '.join(_unique(bad))}"

@@ -65,14 +65,16 @@ def _measured(
     else:
         measured = aggregate.measurements(runs_of_table(plan, spec, cells, shipped), spec.metrics)
         measured = [number for number in measured if number.shipped or number.scale == plan.scale.name]
-        measured = aggregate.pool(measured, spec.pool) if spec.pool else measured
+        if spec.pool:
+            values = plan.study.values(spec)
+            measured = aggregate.pool(measured, spec.pool, math.prod(len(values[name]) for name in spec.pool))
+    if spec.references:
+        measured += gains(plan, measured, spec.references[0])
     if spec.average is not None:
         over = spec.datasets if spec.average == "dataset" else grid[spec.average][:-1]
         measured += aggregate.averages(measured, spec.average, over)
     if spec.slope is not None:
         measured += aggregate.slopes(measured, spec.slope, grid[spec.slope][:-1])
-    if spec.references:
-        measured += gains(plan, measured, spec.references[0])
     return measured
 
 

@@ -35,7 +35,8 @@ def gains(plan: Plan, numbers: Sequence[Measured], reference: str) -> list[Measu
     for at, parts in along(numbers, TRAINING, (reference, FEDERATED), gain_over(reference)):
         of = {dict(part.place)[TRAINING]: part for part in parts}
         pair = [of[name] for name in (FEDERATED, reference) if name in of]
-        differences = by_seed([part.values for part in pair], lambda values: values[0] - values[1])
+        # with one of them alone `together` says that there is nothing to compare
+        differences = by_seed([part.values for part in pair], lambda values: values[0] - values[-1])
         gain = summarised(together(at, pair, differences, 2))
         shared = _correlation(plan, reference, gain)
         low, high = _interval(gain, pair, tested(plan, gain.place), shared)

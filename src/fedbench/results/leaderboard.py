@@ -93,19 +93,10 @@ class Board:
         return sum(not line.twin for line in self.ranked)
 
     @property
-    def tied(self) -> bool:
-        """Whether no two methods can be told apart."""
-        return all(line.rank == Rank(1, self.count) for line in self.ranked)
-
-    @property
     def scales(self) -> frozenset[str]:
         """At which scale its numbers were measured; several where they were mixed."""
         boards = self.over or [self]
         return frozenset(item.scale for board in boards for line in board.ranked for item in line.shown)
-
-    def hardware(self) -> set[str]:
-        """Return what its runs were made on."""
-        return {line.first.hardware for line in self.ranked if line.shown} - {""}
 
     def front(self, cost: str) -> set[str]:
         """Return the methods that none dominates: as good for no more of ``cost``, or better for as much."""

@@ -194,15 +194,8 @@ def load_published(
     path, index, measures = locate(paper, filename), FOLDER / "index.csv", tuple((additions or {}).items())
     if index.exists() and path.is_relative_to(FOLDER):
         rows = read_rows(index)
-        if missing := [name for name in ("file", "spread", "n_seeds") if name not in rows]:
-            raise UserError(f"{index} lacks the column {', '.join(missing)}")
-        for line, row in rows[rows["file"] == path.relative_to(FOLDER).as_posix()].iterrows():
-            runs = row["n_seeds"]
-            if runs and not re.fullmatch("[1-9][0-9]*", runs):
-                raise UserError(
-                    f"{index}, line {line}: n_seeds is {shortened(runs, 60)!r}: not a whole number"
-                )
-            return _read(path, row["spread"], int(runs) if runs else NAN, measures, files.mark(path))
+        for _, row in rows[rows["file"] == path.relative_to(FOLDER).as_posix()].iterrows():
+            return _read(path, row["spread"], float(row["n_seeds"] or NAN), measures, files.mark(path))
     table = _read(path, "std", NAN, measures, files.mark(path))
     # a column that is neither one of ours nor a setting of the paper is a slip, mostly
     known = {*BESIDE, *load_paper(paper).settings, "n_clients", "split"} if paper in paper_keys() else ()

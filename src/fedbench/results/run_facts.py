@@ -15,6 +15,7 @@ import pandas as pd
 
 from fedbench.data.partition import read_facts
 from fedbench.errors import UserError
+from fedbench.results.statistics import ROUNDING
 from fedbench.spec import RunSpec, TrainSpec
 from fedbench.store.record import Facts
 
@@ -24,7 +25,6 @@ WINDOW = 2 / PARTS
 """The end of a training that it is fitted to."""
 FEWEST = 3
 """Evaluations there; with fewer the pace is not known."""
-ROUNDING = 1e-9
 CONSTANT, REVERSED, ONE_CLASS, FLAT = "constant", "reversed", "one class", "flat"
 NO_MODEL = "no AUC: one class in training"
 """What a run says of a site whose own model would have nothing to tell apart."""

@@ -99,7 +99,7 @@ def _read(path: Path) -> tuple[str, tuple[str, ...]]:
 
 def _imported(node: ast.AST) -> Iterator[str]:
     """Yield modules of the library that a statement imports; of ``from x import y`` also x.y, which may be one."""
-    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedbench"):
+    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "fedbench":
         if node.module != "fedbench":
             yield str(node.module)
         yield from (f"{node.module}.{name.name}" for name in node.names)

@@ -29,7 +29,6 @@ FILES = ("run.json", "curve.csv", "clients.csv", MODEL, READING, PREDICTIONS)
 """What a run's folder may hold."""
 LARGEST = 1 << 28
 """Bytes a file of a run may have; the largest curves are a thousandth of this."""
-MISSING = "run.json is missing"
 
 
 def _like_a_run(spec: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +145,7 @@ def _checked(folder: Path, key: str, _mark: files.Mark | None) -> Record:
     try:
         record = _RECORD.validate_python(sealed_json.read(folder / "run.json"))
     except FileNotFoundError:
-        raise ValueError(MISSING) from None
+        raise ValueError("run.json is missing") from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

@@ -155,7 +155,8 @@ class Store:
             shutil.rmtree(ready, ignore_errors=True)
             ready.mkdir(parents=True)  # the claimed folder may be gone: someone tidied up by hand
             for name, text in content.items():
-                _write(ready / name, text)
+                (ready / name).write_bytes(text)
+                files.sync(ready / name)
             files.sync(ready)
             if path.exists():
                 # it came from another machine meanwhile: for tables as for curves that is the run
@@ -216,13 +217,6 @@ def csv_text(rows: Rows) -> str:
 def _tell_waiting(key: str, lock: IO[str]) -> None:
     lock.seek(0)
     log.warning("run %s is being trained by process %s: waiting for it", key, lock.read() or "?")
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _same_file(descriptor: int, path: Path) -> bool:

@@ -208,7 +208,7 @@ class Scale(Spec):
     name: Name
     """Filled in by fedbench: the name of the file."""
     description: str
-    """What the scale is for; captions of tables show it."""
+    """What the scale is for; the report page shows it."""
     seeds: Seeds
     """Seeds of the runs."""
     constants: Constants = "tuned"

@@ -61,7 +61,7 @@ def words(config: Config, number: int = 1) -> dict[str, str]:
 
 def test_nothing_run_shows_print_alone_and_the_tables_that_claims_take(claimed: Project) -> None:
     finding, two, three = find(Plan(REDUCED))
-    assert (str(finding.printed), str(two.printed), str(three.printed)) == ("17 of 18", "1 of 1", "–")
+    assert (finding.printed.tally, two.printed.tally, three.printed.tally) == ("17 of 18", "1 of 1", "–")
     assert {at.words for at in finding.scales} == {"not run"}
     assert [at.scale for at in finding.scales] == ["demo", "reduced", "paper"], "nearest to the paper last"
     missing = "Claims without results: 1, 2 (table1); 3 (figure4)."

@@ -315,7 +315,7 @@ def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_
     ]
     numbers = numbers_of(
         runs_of(rows),
-        ["test_auc", "test_loss", "samples", metric_table.over_curve("test_auc")],
+        ["test_auc", "test_loss", "samples", "curve_mean_test_auc", "rounds_to_test_auc_0.95"],
         load_paper("localscgdam"),
     )
     shown = numbers[["method", "seed", "metric", "value", "shipped"]].to_numpy().tolist()
@@ -323,10 +323,15 @@ def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_
         ["k1", 0, "test_auc", 0.9, False],
         ["k1", 1, "test_auc", -math.inf, False],
         ["k1", 1, "test_loss", math.inf, False],
+        ["k1", 1, "curve_mean_test_auc", -math.inf, False],
+        ["k1", 1, "rounds_to_test_auc_0.95", math.inf, False],
         ["k2", 0, "test_auc", 0.8, True],
         ["k3", 0, "test_auc", -math.inf, True],
         ["k3", 0, "test_loss", math.inf, True],
+        ["k3", 0, "curve_mean_test_auc", -math.inf, True],
+        ["k3", 0, "rounds_to_test_auc_0.95", math.inf, True],
         ["k3", 1, "test_auc", 0.7, True],
     ]
+    assert {*numbers.loc[numbers["metric"].str.startswith("rounds"), "tried"]} == {math.inf}
     assert numbers["key"].tolist()[:3] == ["k1"] * 3, "a cell's own key where it was trained here"
     assert numbers["key"].iloc[-1] == key_of(["d", "e"]), "else that of its runs, in their order"

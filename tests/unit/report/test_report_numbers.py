@@ -166,11 +166,14 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     fast = measured("finished", {0: 0.6, 1: 0.8}, 8, paces={1: 0.04})
     assert averaged(full, fast).paces == {1: pytest.approx(0.03)}
     constant = [summarised(replace(full, values={0: 0.5, 1: 0.9}, metric="test_auc"))]
-    for idle in (*averages(constant, "p", (4,)), *pool(constant, ["p"])):
+    for idle in (*averages(constant, "p", (4,)), *pool(constant, ["p"], 1)):
         assert idle.idle == {"constant": [0]}, "it hides none that learned nothing"
     few = averaged(full, over=(4, 8, 32))
     assert (few.status, few.reason, few.values) == ("not run", "only 1 of its 3 values are run", {})
-    (pooled,) = pool([full, fast], ["p"])
+    (apart,) = pool([full, replace(fast, scale="paper")], ["p"], 2)
+    assert (apart.status, apart.values) == ("not run", {}) and "b, paper" in apart.reason
+    assert pool([full], ["p"], 2)[0].status == "not run"
+    (pooled,) = pool([full, fast], ["p"], 2)
     assert (pooled.place, pooled.n_seeds, pooled.n_wanted) == ((("dataset", "c"),), 2, 2)
     assert pooled.values == averaged(full, fast).values and pooled.paces == {1: pytest.approx(0.03)}
 

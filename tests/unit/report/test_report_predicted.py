@@ -91,6 +91,13 @@ def test_the_threshold_of_a_confusion_matrix_is_chosen_on_held_out_samples(sensi
     assert {*chosen["part"]} == {"test"} and {*validation["part"]} == {"validation"}
 
 
+def test_the_threshold_may_lie_on_a_straight_part_of_the_curve() -> None:
+    held_out = pd.DataFrame({"label": [1, 1, 1, 1, 1, 0], "score": [6, 5, 4, 3, 2, 1]})
+    test = pd.DataFrame({"label": [1, 0, 0], "score": [4.5, 3.5, 2.5]})
+    _, (counts,), _, _ = predicted.confusion([test], [held_out], 0.6)
+    assert counts.tolist() == [2, 0, 0, 1], "three of five reach 4"
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to train in, not that of the other tests of reports."""

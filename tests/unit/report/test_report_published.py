@@ -167,27 +167,6 @@ def test_the_papers_own_files_name_nothing_strange(key: str, name: str) -> None:
     assert not unknown_names(paper, paper.tables[name])
 
 
-@pytest.mark.parametrize(
-    ("index", "message"),
-    [
-        ("file,spread,n_seeds\ntoy/t.csv,std,five\n", "index.csv, line 2: n_seeds is 'five': not a whole"),
-        ("file,spread,n_seeds\ntoy/t.csv,std,0\n", "index.csv, line 2: n_seeds is '0': not a whole"),
-        ("file,rows\ntoy/t.csv,1\n", "index.csv lacks the column spread, n_seeds"),
-    ],
-)
-def test_mistakes_in_the_index_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str, message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder in ("config", "published/toy"):
-        (tmp_path / folder).mkdir(parents=True)
-    write(tmp_path / "config/config.yaml", "")
-    write(tmp_path / "published/toy/t.csv", f"{HEAD}Toy,M,test_auc,0.9,,\n")
-    write(tmp_path / "published/index.csv", index)
-    with pytest.raises(UserError, match=message):
-        load_published("toy", "t.csv")
-
-
 def test_a_truth_is_written_as_in_yaml_or_python(tmp_path: Path) -> None:
     rows = "M,true,test_auc,0.9\nM,False,test_auc,0.8\n"
     table = PublishedTable(write(tmp_path / "truth.csv", "method,flag,metric,mean\n" + rows))

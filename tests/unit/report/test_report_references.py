@@ -98,6 +98,14 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gains, "by_site", lambda spec, seed, data_dir: COUNTS)
 
 
+def test_a_loss_is_a_number_that_latex_calculates_with(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(BASEL, "local", [0.95] * 3)
+    macros = tables.table_of(finished(project), "table1").macros()
+    assert "{-0.040}" in macros and "\u2212" not in macros
+
+
 def test_the_gain_is_taken_seed_by_seed_with_its_interval(project: Project) -> None:
     table = tables.table_of(finished(project), "table1")
     rows, text = table.rows, table.terminal(True)

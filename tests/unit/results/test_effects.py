@@ -12,7 +12,7 @@ import pytest
 
 from fedbench.metric_table import measure
 from fedbench.results.claims.claim_query import asked, rule_of
-from fedbench.results.claims.effects import Effects, effects
+from fedbench.results.claims.effects import Effects, effects, log_ratio
 from fedbench.results.places import Place, Pooled
 from fedbench.study.claims import ClaimSpec
 
@@ -139,6 +139,24 @@ def test_ratios_of_costs_bound_a_miss() -> None:
     assert rule_of(spec, AUC).margin == pytest.approx(-math.log(2))
     spent = {"method": "C-x", "than": "A", "needs": "round", "at_least": 1}
     assert np.isnan(read({**rounds, ("D", 4, "A"): [0.0, 125]}, TWO[:1], ratio=spent).values).all(), "no cost"
+
+
+@pytest.mark.parametrize(
+    ("sides", "bounds"),
+    [
+        ((8, 4, math.nan, math.nan), (math.log(2), math.log(2))),
+        ((math.inf, 4, 16, 4), (math.log(4), math.inf)),
+        ((math.inf, 4, math.nan, 4), (-math.inf, math.inf)),  # not reached, nobody knows within how much
+        ((8, math.inf, 8, math.nan), (-math.inf, math.inf)),
+        ((math.inf, 4, math.inf, 4), (math.inf, math.inf)),  # diverged: lost
+        ((8, math.inf, 8, math.inf), (-math.inf, -math.inf)),
+        ((math.inf, math.inf, math.inf, 16), (-math.inf, math.inf)),
+    ],
+)
+def test_what_was_not_reached_bounds_a_ratio_by_what_was_tried(
+    sides: tuple[float, float, float, float], bounds: tuple[float, float]
+) -> None:
+    assert log_ratio(*sides) == pytest.approx(bounds)
 
 
 def test_the_largest_setting_that_costs_nothing() -> None:

@@ -171,6 +171,13 @@ class TestByHand:
         assert (judged.kind, judged.at, judged.against, judged.count(LOST)) == (CONTRADICTED, 2, 0, 1)
         full = verdict([[clear, close], [close, close]], Rule("better", matters=0.005))
         assert (full.at, full.against, full.decides) == (None, 1, full.overall)
+        least, spread = (
+            [0.01, 0.011, 0.012],
+            [0.0, 0.02, 0.1],
+        )  # the first has the smaller mean, the second the larger p
+        full = verdict([[least], [spread]], Rule("better", matters=0.005))
+        assert (full.against, full.decides) == (1, effect(np.array(spread)))
+        assert full.overall == effect(np.array(least)), "the least of the means"
         some = verdict([[close, clear]], Rule("better", matters=0.005, holds="some"))
         assert (some.at, some.decides.mean) == (1, pytest.approx(0.11))
 
@@ -288,3 +295,22 @@ def test_a_seed_that_is_lost_at_one_place_is_lost_on_average_whatever_is_won_els
     at_places = np.array([[-math.inf, math.inf, 1.0], [math.inf, math.inf, 3.0]])  # [places, seeds]
     bounds = np.broadcast_to(at_places, (2, 1, 2, 3))
     assert averaged(bounds)[0, 0, 0].tolist() == [-math.inf, math.inf, 2.0]
+
+
+def test_a_rival_that_diverges_at_one_place_does_not_lose_the_others() -> None:
+    lost, won = [-0.1, -0.101, -0.102], [math.inf] * 3
+    judged = verdict([[lost] * 11 + [won]], BETTER)
+    assert (judged.kind, judged.outcomes) == (CONTRADICTED, [LOST] * 11 + [WON])
+    assert verdict([[won] * 2], BETTER).kind == SUPPORTED
+    gap = np.array([[NAN, 1.0, math.inf], [3.0, 3.0, 3.0]])
+    np.testing.assert_array_equal(averaged(gap[None, None].repeat(2, 0))[0, 0, 0], [NAN, 2, 3])
+
+
+def test_a_component_that_is_lost_in_every_seed_is_the_least() -> None:
+    ahead, lost, won = [0.01, 0.02, 0.03], [-math.inf] * 3, [math.inf] * 3
+    judged = verdict([[lost], [ahead]], BETTER)
+    assert (judged.kind, judged.shown, judged.against) == (CONTRADICTED, 0, 0)
+    assert judged.overall == judged.decides and judged.overall.mean == -math.inf
+    judged = verdict([[won]], BETTER)
+    assert (judged.kind, judged.shown, judged.overall.low) == (SUPPORTED, 1, math.inf)
+    assert math.isnan(effect(np.array([math.inf, -math.inf])).mean)

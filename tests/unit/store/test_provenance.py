@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 from pathlib import Path
@@ -133,5 +134,8 @@ def test_of_a_run_that_records_no_code_nothing_is_said(monkeypatch: pytest.Monke
     monkeypatch.setattr(code, "digest_of", lambda run: "new")
     run: RunSpec = None  # type: ignore[assignment]
     assert [code.differs(run, recorded) for recorded in (None, "new", "old")] == [False, False, True]
+    assert not [*code._imported(ast.parse("from fedbench_mine import helper").body[0])], (
+        "a package of one's own"
+    )
     assert code.remark({"a": [False]}) == "" == code.remark({})
     assert "2 runs of a, b" in code.remark({"a": [True, False], "b": [True], "c": [False]})

@@ -18,7 +18,6 @@ import pytest
 from fedbench import files
 from fedbench.errors import UserError
 from fedbench.spec import digest
-from fedbench.store import runs
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
@@ -98,7 +97,7 @@ def test_dying_while_writing_leaves_no_run_and_the_next_one_succeeds(
 
         return act
 
-    monkeypatch.setattr(runs, "_write", counted(runs._write))
+    monkeypatch.setattr(Path, "write_bytes", counted(Path.write_bytes))
     monkeypatch.setattr(Path, "replace", counted(Path.replace))
     with pytest.raises(KeyboardInterrupt):
         finish(store)

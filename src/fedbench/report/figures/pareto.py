@@ -56,6 +56,9 @@ def _panel(plan: Plan, spec: FigureSpec, board: Board) -> Panel:
     front = front.sort_values("x")[["x", "mean"]]
     front = curve(FRONT, front.assign(low=front["mean"], high=front["mean"]))  # the dots are the methods' own
     remarks = sorted(board.scales - {plan.scale.name})
-    remarks += ["several machines"] if spec.x == "seconds" and len(board.hardware()) > 1 else []
+    machines = {name for line in board.ranked if line.shown for name in line.first.hardware.split("; ")} - {
+        ""
+    }
+    remarks += ["several machines"] if spec.x == "seconds" and len(machines) > 1 else []
     title = f"{board.dataset}" + (f" ({', '.join(remarks)})" if remarks else "")
     return Panel(title, spec.metrics[0], board.measure.label, joined_curves([*drawn.values(), front]))

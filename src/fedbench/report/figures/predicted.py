@@ -76,7 +76,9 @@ def confusion(test: Seeds, held_out: Seeds, sensitivity: float) -> Drawn:
 
     counts, reached = [], []
     for of, chosen_on in zip(test, held_out, strict=True):
-        _, tpr, thresholds = metrics.roc_curve(chosen_on["label"], chosen_on["score"])
+        _, tpr, thresholds = metrics.roc_curve(
+            chosen_on["label"], chosen_on["score"], drop_intermediate=False
+        )
         above = of["score"] >= thresholds[int(np.argmax(tpr >= sensitivity))]
         counts.append(metrics.confusion_matrix(of["label"], above, labels=[0, 1]).ravel().astype(float))
         reached.append(metrics.recall_score(of["label"], above))

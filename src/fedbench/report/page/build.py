@@ -19,7 +19,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fedbench import __version__, metric_table
+from fedbench import __version__
 from fedbench.outputs import write_output
 from fedbench.report.claims import effect_text, seeds_text
 from fedbench.report.page.curves import picture
@@ -168,7 +168,6 @@ TEMPLATES.filters |= {
     "duration": duration,
     "exact": exact,
     "name": target_name,
-    "metric": metric_table.label,
     "colour_of_claim": colour_of_claim,
     "effect": effect_text,
     "seeds": seeds_text,

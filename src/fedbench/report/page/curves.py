@@ -40,15 +40,10 @@ class Picture(NamedTuple):
     width: int
 
 
-def address(kind: str, content: str) -> str:
-    """Return content as a data address, to stand in an attribute between double quotes."""
-    return f"data:{kind},{quote(content, safe=PLAIN)}"
-
-
 def picture(figure: Figure) -> Picture:
     """Return a figure as small SVG in an address."""
     drawn = small_svg(figure).replace('"', "'")
-    return Picture(address("image/svg+xml", drawn), round(figure.get_figwidth() * PIXELS))
+    return Picture(f"data:image/svg+xml,{quote(drawn, safe=PLAIN)}", round(figure.get_figwidth() * PIXELS))
 
 
 def chart(

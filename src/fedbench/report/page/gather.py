@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
-from pathlib import Path
 
 from fedbench.outputs import REPRODUCED
 from fedbench.report import claims as claim_tables
@@ -24,22 +23,21 @@ from fedbench.results.names import DECIMALS
 from fedbench.results.places import place_of
 from fedbench.results.published import printed_results
 from fedbench.results.shipped import load_curves
+from fedbench.store.cell_files import FOLDER as RESULTS
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
-from fedbench.study.configuration import CONFIG_DIR, load_config, paper_keys
+from fedbench.study.configuration import load_config, paper_keys, scale_names
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, TableSpec, Value
 from fedbench.train.progress import whereabouts
 
-RESULTS = Path("results", "cells")
 Views = dict[Hashable, CellView]
 """Cells by their places."""
 
 
 def studies(config: Config) -> dict[str, list[str]]:
     """List the studies to show with their scales: the configured ones first, then whatever else has results on disk."""
-    scales = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
-    scales.sort(key=lambda scale: scale != config.scale)
+    scales = sorted(scale_names(), key=lambda scale: scale != config.scale)
     shown = {
         study: [scale for scale in scales if (study, scale) == (config.paper, config.scale)
                 or _trained(study, scale) or _shipped(config, study, scale)]

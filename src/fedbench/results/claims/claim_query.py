@@ -18,7 +18,7 @@ from fedbench.results.aggregate import key_of
 from fedbench.results.claims.effects import Effects, effects
 from fedbench.results.claims.judge import Verdict, means_agree, places_with_enough_seeds, verdict
 from fedbench.results.claims.rules import Rule
-from fedbench.results.frame import AVERAGED, COSTS, DIVERGED, HERE, NAN, NUMBER, SHIPPED, Row, frame_of
+from fedbench.results.frame import AVERAGED, COSTS, DIVERGED, HERE, NUMBER, SHIPPED, Row, frame_of
 from fedbench.results.places import Place, members, place_of, places_of
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.run_facts import PARTS
@@ -184,8 +184,15 @@ def numbers_of(runs: Sequence[Row], metrics: Sequence[str], paper: Paper) -> pd.
     cells = known.assign(trained=known["origin"] == HERE).groupby(["place", "method"], sort=False)
     known["trained"] = cells["trained"].transform("any")
     diverged = known[known["status"] == DIVERGED]
-    worst = {name: -paper.measure(name).sign * math.inf if is_end(name) else NAN for name in metrics}
-    lost = (diverged.assign(metric=name, value=value) for name, value in worst.items())
+    signs = {
+        name: paper.measure(metric_table.curve_mean(name) or name).sign
+        for name in metrics
+        if name not in COSTS
+    }
+    # it never reached a target, however long it had gone on
+    lost = (
+        diverged.assign(metric=name, value=-sign * math.inf, tried=math.inf) for name, sign in signs.items()
+    )
     # in the order of seeds, which a cell's key rests on
     numbers = pd.concat([known[known["metric"].isin(metrics)], *lost]).sort_index(
         kind="stable", ignore_index=True

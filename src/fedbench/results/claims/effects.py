@@ -230,11 +230,15 @@ def _finite(values: Array) -> Array:
 
 
 def log_ratio(numerator: float, denominator: float, most_n: float, most_d: float) -> tuple[float, float]:
-    """Return bounds of log(numerator / denominator); an infinite side was not reached within its ``most``."""
-    if math.isinf(numerator) and math.isinf(denominator):
-        return -math.inf, math.inf
-    low = (
-        math.log(min(numerator, most_n)) - math.log(denominator) if math.isfinite(denominator) else -math.inf
-    )
-    high = math.log(numerator) - math.log(min(denominator, most_d)) if math.isfinite(numerator) else math.inf
+    """Return bounds of log(numerator / denominator); an infinite side was not reached within its ``most``.
+
+    A ``most`` that is not known bounds nothing; one that is infinite is of a run that diverged.
+    """
+    low, high = -math.inf, math.inf
+    least = numerator if math.isfinite(numerator) else most_n
+    most = denominator if math.isfinite(denominator) else most_d
+    if math.isfinite(denominator) and not math.isnan(least):
+        low = math.log(least) - math.log(denominator)
+    if math.isfinite(numerator) and not math.isnan(most):
+        high = math.log(numerator) - math.log(most)
     return low, high

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedbench.metric_table import Measure
-from fedbench.results.claims.claim_query import Evidence, Question, is_end
+from fedbench.results.claims.claim_query import Evidence, Question
 from fedbench.results.claims.judge import (
     CONTRADICTED,
     FEWEST,
@@ -28,6 +29,7 @@ from fedbench.results.claims.judge import (
     verdict,
 )
 from fedbench.results.claims.rules import Rule
+from fedbench.results.frame import DIVERGED
 from fedbench.results.places import Place, members, places_of, words_of
 from fedbench.results.published import printed
 from fedbench.results.statistics import false_discovery
@@ -40,18 +42,6 @@ SCALES = ("reduced", "paper")
 STAND_IN = "stand-in"
 EARLY = "curves still move"
 """Why a scale that trains for less time than the paper has no verdict."""
-
-
-@dataclass(frozen=True)
-class Tally:
-    """At how many places the numbers show what is claimed."""
-
-    won: int
-    places: int
-
-    def __str__(self) -> str:
-        """As in a table."""
-        return f"{self.won} of {self.places}" if self.places else "–"
 
 
 @dataclass(frozen=True)
@@ -105,11 +95,6 @@ class AtScale:
         return STAND_IN if self.stand_in else self.verdict.kind
 
     @property
-    def tally(self) -> Tally:
-        """At how many of the places that ran the means show it; of an average, whether it does."""
-        return Tally(self.verdict.shown, self.verdict.asked)
-
-    @property
     def deciding_place(self) -> Place | None:
         """Where the deciding effect is, None for all places together."""
         return None if self.verdict.at is None else self.places[self.verdict.at]
@@ -117,7 +102,7 @@ class AtScale:
     @property
     def words(self) -> str:
         """The verdict with its coverage, as a table has it."""
-        kind, tally = self.verdict.kind, self.tally
+        kind, tally, shown = self.verdict.kind, self.verdict.tally, self.verdict.shown
         on_own_data = f" on {', '.join(self.ours)}" if self.ours else ""
         said = f"{kind}{on_own_data}{f', {EARLY}' * self.early}"
         if not self.ran:
@@ -127,13 +112,13 @@ class AtScale:
         elif kind == NOT_TESTED:
             said += f": means show it in {tally}"
         elif kind == NOT_TESTABLE:
-            said += f": its condition holds in none of {tally.places} settings"
+            said += f": its condition holds in none of {self.verdict.asked} settings"
         elif self.total > 1:
             said += f": {', '.join(f'{word} {self.verdict.count(word)}' for word in (WON, LOST, OPEN))}"
             said += f" of {self.total}"
             if kind == UNDECIDED:
-                average = f"the average {'agrees' if tally.won else 'does not agree'}"
-                said += f"; {average if self.verdict.at is None else f'means agree in {tally.won}'}"
+                average = f"the average {'agrees' if shown else 'does not agree'}"
+                said += f"; {average if self.verdict.at is None else f'means agree in {shown}'}"
         return said + (f"; left out: {self.waiting} with fewer than {FEWEST} seeds" if self.waiting else "")
 
 
@@ -145,7 +130,7 @@ class Finding:
     claim: ClaimSpec
     measure: Measure
     rule: Rule
-    printed: Tally
+    printed: Verdict
     scales: list[AtScale]
 
     @property
@@ -173,9 +158,8 @@ def find(plan: Plan) -> list[Finding]:
         numbers = pd.concat([prints[target] for target in claim.targets])
         numbers = numbers[numbers["metric"] == asked.metric].drop_duplicates(["place", "method"])
         said = verdict(asked.effects(numbers, asked.places).values, asked.rule)
-        tally = Tally(said.shown, said.asked)
         at = [_at_scale(asked, runs) for runs in scales]
-        findings.append(Finding(number, claim, asked.measure, asked.rule, tally, at))
+        findings.append(Finding(number, claim, asked.measure, asked.rule, said, at))
     for at_, _ in enumerate(scales):
         ps = [math.nan if one.scales[at_].stand_in else one.scales[at_].verdict.p for one in findings]
         for finding, q in zip(findings, false_discovery(ps), strict=True):
@@ -230,7 +214,7 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
         unproven=ran and not stand_in and decided and of_ends and longer is None,
         ours=tuple(dict.fromkeys(of_ours)),
         against=effects.against[judged.against] if effects.against else "",
-        diverged=tuple(_diverged(effects.read)) if is_end(asked.metric) else (),
+        diverged=tuple(_diverged(effects.read)),
     )  # fmt: skip
 
 
@@ -258,6 +242,6 @@ def _stand_ins(asked: Question, runs: Evidence, of_paper: Sequence[Place]) -> li
 
 def _diverged(read: pd.DataFrame) -> Iterator[str]:
     """Name the runs that diverged."""
-    lost = read[np.isinf(read["value"])]
+    lost: Any = read[read["status"] == DIVERGED]
     for (method, place), seeds in lost.groupby(["method", "place"], sort=False)["seed"] if len(lost) else ():
         yield f"{method} at {words_of(place)}, seed {', '.join(map(str, seeds))}"

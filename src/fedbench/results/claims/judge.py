@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,9 +81,14 @@ class Verdict:
     at: int | None = None
     against: int = 0
 
+    @property
+    def tally(self) -> str:
+        """At how many of the places that ran the means show it; of an average, whether it does."""
+        return f"{self.shown} of {self.asked}" if self.asked else "–"
+
     def count(self, outcome: str) -> int:
         """Return at how many places this is the outcome."""
-        return Counter(self.outcomes)[outcome]
+        return self.outcomes.count(outcome)
 
 
 def verdict(values: ArrayLike, rule: Rule) -> Verdict:
@@ -111,7 +115,8 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
     kind = SUPPORTED if p <= LEVEL else CONTRADICTED if lost else UNSUPPORTED if small <= LEVEL else UNDECIDED
     if rule.form == "exists" and not any(_mean(place[0, 0, 0]) > 0 for place in single):
         kind = NOT_TESTABLE
-    at, component = _deciding(bounds, rule, lost)
+    asked = by_place(bounds, rule)
+    at, component = _deciding(asked, rule, lost)
     widest = max([overall, *apart], key=lambda e: e.sd if math.isfinite(e.sd) else -1.0)
     return Verdict(
         kind, overall, seeds,
@@ -120,7 +125,7 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
         asked=len(apart or [overall]),
         p=p,
         detectable=detectable(widest.seeds) * widest.sd,
-        decides=effect(bounds[0, component, at], bounds[1, component, at], rule.least) if apart else overall,
+        decides=effect(asked[0, component, at], asked[1, component, at], rule.least),
         at=at if apart else None,
         against=component,
     )  # fmt: skip
@@ -176,12 +181,11 @@ def _outcome(bounds: Array, rule: Rule) -> str:
 
 
 def _deciding(bounds: Array, rule: Rule, lost: bool) -> tuple[int, int]:
-    """Return the place and the component on which the verdict hangs.
+    """Return the place and the component on which the verdict hangs; ``bounds`` are :func:`by_place`.
 
     Of `all` the least certain, or the one that contradicts; of `most` the one that makes a majority, or takes it away;
     of `some` the best.
     """
-    bounds = by_place(bounds, rule)
     if bounds.shape[-1] < 2:
         order = np.array([[-_mean(row) for row in rows] for rows in bounds[0]])
     else:
@@ -209,11 +213,15 @@ def effect(low: Array, high: Array | None = None, least: float = 0.0) -> Effect:
 
     They count as spread by ``least`` at least.
 
-    Where both bounds are infinite alike the seed was lost or won: it counts, and has no part in the numbers.
+    Where both bounds are infinite alike the seed was lost or won: it counts, and has no part in the numbers unless all
+    seeds were.
     """
     high = low if high is None else high
     present = ~np.isnan(low)
     known = present & ~(np.isinf(low) & (low == high))
+    if len(alike := {*low[present].tolist()}) == 1 and not known.any():
+        (end,) = alike
+        return Effect(end, end, end, int(present.sum()))
     low, high = low[known], high[known]
     ends = (_end(low, -1, least), _end(high, 1, least)) if known.any() else (math.nan, math.nan)
     shown = low if np.isfinite(low).all() else high

@@ -70,10 +70,13 @@ def bounds_of(values: Array, rule: Rule) -> Array:
 def averaged(bounds: Array) -> Array:
     """Average bounds over places, which become one: over seeds that all places have, NaN elsewhere.
 
-    A seed that is lost somewhere is lost.
+    A seed that is lost somewhere is lost. One that is won somewhere, as the rival diverged there, is averaged over the
+    other places: one place does not win them all.
     """
+    won = np.asarray(np.isposinf(bounds).all(0))
+    counted = np.broadcast_to(~won | won.all(1, keepdims=True), bounds.shape)
     with np.errstate(invalid="ignore"):
-        mean = bounds.mean(2, keepdims=True)
+        mean = bounds.mean(2, keepdims=True, where=counted)
     lost = np.isneginf(bounds).any(2, keepdims=True) & ~np.isnan(bounds).any(2, keepdims=True)
     return np.where(lost, -np.inf, mean)
 
@@ -83,22 +86,13 @@ def by_place(bounds: Array, rule: Rule) -> Array:
     return averaged(bounds) if rule.holds == "average" else bounds
 
 
-def p_support(values: Array, rule: Rule) -> Array:
-    """Return the p-values that support a claim, of effects [components, places, ..., seeds] as [...].
-
-    At each place that counts all components have to hold (intersection-union, each at the level, uncorrected). Of
-    places all count, or as many as the rule says (partial conjunction).
-    """
-    at = by_place(bounds_of(values, rule), rule)
-    places = at.shape[2]
-    return partial_conjunction(lambda n: p_holds(at, rule, n).max(0), rule.enough(places), places)
-
-
 def p_values(values: Array, rule: Rule) -> tuple[Array, Array, Array]:
     """Return the p-values that support, contradict, and tell that the effect is smaller than what matters.
 
-    A claim is lost where so many places fail that too few are left. Whatever is searched for among several places or
-    components (one contradiction) is corrected after Holm, whose first step is all that the smallest needs.
+    At each place that counts all components have to hold (intersection-union, each at the level, uncorrected). Of
+    places all count, or as many as the rule says (partial conjunction). A claim is lost where so many places fail that
+    too few are left. Whatever is searched for among several places or components (one contradiction) is corrected after
+    Holm, whose first step is all that the smallest needs.
 
     Args:
         values: [components, places, ..., seeds] as :func:`bounds_of` takes them; the dots are kept.
@@ -110,7 +104,9 @@ def p_values(values: Array, rule: Rule) -> tuple[Array, Array, Array]:
     if rule.holds == "all" and bounds.shape[2] > 1:  # too small somewhere, or on average
         somewhere, average = (_p_lost(part, rule, _p_little, 2) for part in (bounds, averaged(bounds)))
         small = np.minimum(somewhere, average)
-    return p_support(values, rule), _p_lost(at, rule, p_fails), small
+    places = at.shape[2]
+    support = partial_conjunction(lambda n: p_holds(at, rule, n).max(0), rule.enough(places), places)
+    return support, _p_lost(at, rule, p_fails), small
 
 
 def _p_lost(bounds: Array, rule: Rule, test: Callable[[Array, Rule, int], Array], ways: int = 1) -> Array:
