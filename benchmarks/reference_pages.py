@@ -121,7 +121,11 @@ def networks() -> str:
 
 def sets() -> str:
     """Write all datasets: what they are, their sizes, licences, and how they are obtained."""
-    page, accounts = DATASETS, "\n## By hand\n\nFiles behind an account are never downloaded. Put them into\n`<data_dir>/raw/<name>`, or into a mirror (`fedbench doctor` names each folder):\n\n"
+    accounts = (
+        "\n## By hand\n\nFiles behind an account are never downloaded. Put them into `<data_dir>/raw/<name>`, or into "
+        "a mirror (`fedbench doctor` names each folder):\n\n"
+    )
+    page = DATASETS
     for name in datasets.names(Path("nowhere")):
         item = datasets.get(name, Path("nowhere"))
         if name in medmnist.SETS:
