@@ -11,6 +11,7 @@ that of the directory, too, if it holds ``config/``, as for the command line (:m
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,8 +130,11 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
         | record.metrics
         for record in train_cell(chosen, Plan(settings).keeping(chosen), store)
     ]
-    curves = [pd.read_csv(store.curve(row["key"])).assign(seed=row["seed"]) for row in rows]
-    curve = pd.concat(curves, ignore_index=True)
+    curves = [pd.DataFrame(columns=["seed"])]  # a run that diverged before its first evaluation has none
+    for row in rows:
+        if (text := store.table(row["key"], "curve.csv")) is not None:
+            curves.append(pd.read_csv(io.BytesIO(text)).assign(seed=row["seed"]))
+    curve = pd.concat(curves[len(curves) > 1 :], ignore_index=True)
     return Result(chosen, pd.DataFrame(rows), curve[["seed", *curve.columns.drop("seed")]])
 
 

@@ -85,10 +85,11 @@ def atomic(path: Path, begun: Path | None = None) -> Iterator[Path]:
                 temporary.unlink(missing_ok=True)
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Write a whole file (text as UTF-8 with plain line ends), as :func:`atomic` does."""
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a whole file (text as UTF-8 with plain line ends), as :func:`atomic` does; return its path."""
     with atomic(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
 
 
 def check_room(folder: Path, size: int = 1 << 12) -> None:

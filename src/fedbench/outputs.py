@@ -18,20 +18,10 @@ FIGURES = Path("figures")
 REPRODUCED = Folder("reproduced")
 
 
-def write_output(path: Path, content: str | bytes) -> Path:
-    """Write ``content`` (text as UTF-8 with plain line ends) and return the path.
-
-    Raises:
-        WriteError: the disk takes no files.
-    """
-    files.write(path, content)
-    return path
-
-
 def write_forms(stem: Path, forms: Mapping[str, str | bytes]) -> list[Path]:
     """Write the forms of one table or figure, ``{suffix: content}``, beside each other and return the paths."""
     return [
-        write_output(stem.with_name(f"{stem.name}.{suffix}"), content) for suffix, content in forms.items()
+        files.write(stem.with_name(f"{stem.name}.{suffix}"), content) for suffix, content in forms.items()
     ]
 
 

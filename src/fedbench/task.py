@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.data.inputs import Inputs
@@ -88,6 +88,13 @@ class Model:
         Raises:
             FloatingPointError: an output is not finite, because the parameters are finite but too large.
         """
+        if any(
+            isinstance(of, nn.BatchNorm2d) and not of.track_running_stats for of in self.net.module.modules()
+        ):
+            raise UserError(
+                "the network normalises by batches alone (conv4), so that a sample's score depends on those beside "
+                "it: take one with running statistics"
+            )
         statistics = None if self.buffers is None else self.buffers[None]
         parts = []
         with torch.no_grad():

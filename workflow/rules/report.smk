@@ -2,6 +2,7 @@
 
 
 rule page:
+    localrule: True
     input:
         request=CALL.page_request,
         shown=CALL.page_inputs,

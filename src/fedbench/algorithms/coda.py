@@ -83,8 +83,7 @@ class Method(coda_plus.Method):
         return self._restarted(problem, server) if self.restart_samples else server
 
     def _restarted(self, problem: Problem, server: State) -> State:
-        if problem.draw is None:
-            return server
+        assert problem.draw is not None
         wanted = self.restart_samples
         if self.ascent == "stage":
             server = server | {"stage": server["stage"] + 1}

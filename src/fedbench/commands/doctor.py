@@ -41,8 +41,10 @@ def report(config: Config, folder: Path) -> Iterator[str]:
         try:
             status = datasets.get(name).status(Path(config.data_dir), config.mirror)
             said = f"{status.state}: {status.detail}"
-        except UserError as error:
-            said = f"broken: {error}"
         except Exception as error:  # a user's code: one that is broken hides no other
-            said = f"broken: {type(error).__name__}: {error}"
+            said = (
+                "broken: "
+                + ("" if isinstance(error, UserError) else f"{type(error).__name__}: ")
+                + str(error)
+            )
         yield f"  {name:14} {said}" + (f" (of {origins[name]})" if name in origins else "")

@@ -46,7 +46,7 @@ def configured(
     given: dict[str, Any] = {"scale": scale, "paper": paper}
     for key, value in map(layers.assigned, overrides or []):
         if "." in key:  # a place of a run, not a key of the configuration
-            given["set"] = {**given.get("set", {}), key: value}
+            given["set"] = layers.given(given.get("set") or {}) | {key: value}
         else:
             given[key] = value
     return configuration.load_config(overrides=given)

@@ -97,10 +97,11 @@ class Evaluator:
         count = len(clients["x"])
         if not self._task.spread or count > MOST_DEVICES:
             return {}
-        rows = []
-        for index in range(count):
-            local = {name: tensor[index] for name, tensor in clients.items()}
-            rows.append(self.metrics(local["x"], local.get("buffers"), parts=("test",)))
+        x, buffers = clients["x"], clients.get("buffers")
+        rows = [
+            self.metrics(x[client], None if buffers is None else buffers[client], parts=("test",))
+            for client in range(count)
+        ]
         values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         means = {f"device_mean_{name}": float(value.mean()) for name, value in values.items()}
         return means | {f"device_var_{name}": float(value.var()) for name, value in values.items()}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from fedbench import metric_table
@@ -135,6 +136,8 @@ class Recorder:
         self._loss_sum, self._loss_count = 0.0, 0
         if not self.curve:
             self._check_selectable(row)
+        # a checkpoint takes no numbers of numpy's
+        row = {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
         self.curve.append(row)
         if self._keep and self._reported() is row:
             x, buffers = next(iter(self._method.points(server).values()))
@@ -159,8 +162,7 @@ class Recorder:
         """Return the last row, or the first of those that validation finds best."""
         if self._select is None:
             return self.curve[-1]
-        name, measure = self._select, metric_table.find(self._select)
-        sign = 1 if measure is None else measure.sign
+        name, sign = self._select, metric_table.sign(self._select)
         values = [sign * row[name] for row in self.curve]
         return self.curve[max(range(len(values)), key=lambda at: (values[at], -at))]
 

@@ -20,7 +20,7 @@ from fedbench.engine.schedule import Schedule
 from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.engine.weights import Weights
 from fedbench.errors import UserError
-from fedbench.spec import ParticipationSpec, RunSpec, TaskSpec
+from fedbench.spec import ParticipationSpec, RunSpec
 from fedbench.task import Task
 
 SUMMED, SENT = ("samples", "samples_forward"), ("floats_up", "floats_down", "floats_buffers")
@@ -49,7 +49,7 @@ def pooled(spec: RunSpec, arrays: Arrays) -> tuple[RunSpec, Arrays]:
     A step draws as many samples as a step of all participating clients together, small clients with their short
     batches included: both runs see the same number of samples.
     """
-    check_reference(spec.task)
+    check_reference(spec)
     data = _counted(spec, arrays)
     chosen, clients = spec.train.participation.clients, len(data.sizes)
     share = (chosen or clients) / clients
@@ -63,10 +63,17 @@ def pooled(spec: RunSpec, arrays: Arrays) -> tuple[RunSpec, Arrays]:
     )
 
 
-def check_reference(task: TaskSpec | None) -> None:
-    """Raise UserError if a task draws its batches itself: the size of a batch of all clients is not defined then."""
-    if type(tasks.make_task(task)).rounds is not Task.rounds:
-        name = tasks.DEFAULT if task is None else task.name
+def check_reference(spec: RunSpec) -> None:
+    """Refuse a reference that is not defined for the task of a run.
+
+    Raises:
+        UserError: a task draws its batches itself, so that a batch of all clients has no size; or a metric is over the
+            clients, of which a reference has one.
+    """
+    task, name = tasks.make_task(spec.task), tasks.DEFAULT if spec.task is None else spec.task.name
+    if over := {"worst_client_accuracy", "client_accuracy_std"} & {*task.measured(2, spec.train)}:
+        raise UserError(f"train.reference: {min(over)} is over the clients, of which a reference has one")
+    if spec.train.reference == "pooled" and type(task).rounds is not Task.rounds:
         raise UserError(f"train.reference pooled: task {name!r} draws batches of its own; take local alone")
 
 
@@ -162,7 +169,8 @@ class Alone:
     def _noted(self, client: int, outcome: Outcome) -> Outcome:
         """Take the scores of the samples of a client's own sites; return its outcome without model and predictions."""
         alone = [at for at, site in enumerate(self._arrays.sites) if self._owners(site) == [client]]
-        if self._scores is not None and alone:
+        # joined datasets have no sites of a test part that is one dataset's alone
+        if self._scores is not None and alone and self._arrays.site_test is not None:
             for part, (_, scores) in (outcome.predictions or {}).items():
                 at = torch.from_numpy(np.isin(self._samples(part)[1], alone))
                 held = self._scores.setdefault(part, torch.full(scores.shape, torch.nan))

@@ -37,7 +37,7 @@ def sensitivity(scores: np.ndarray, labels: np.ndarray) -> float:
     """Return the largest true-positive rate at a specificity of at least 95 %; nan if a class is missing."""
     if labels.min() == labels.max():
         return float("nan")
-    false_positives, true_positives, _ = roc_curve(labels, scores[:, 0])
+    false_positives, true_positives, _ = roc_curve(labels, scores[:, 0], drop_intermediate=False)
     return float(true_positives[false_positives <= 1 - SPECIFICITY + 1e-12].max())
 
 

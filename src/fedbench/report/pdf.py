@@ -10,8 +10,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from fedbench import files
 from fedbench.errors import UserError
-from fedbench.outputs import write_output
 from fedbench.report.latex import escape
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def build_pdf(tex: Path) -> Path | None:
     content, complaints = compile_source(WRAPPER % (number + tex.read_text(encoding="utf-8")), str(tex))
     for complaint in complaints:
         log.warning("%s: %s", tex, complaint)
-    return write_output(tex.with_suffix(".pdf"), content)
+    return files.write(tex.with_suffix(".pdf"), content)
 
 
 def compile_source(source: str, about: str) -> tuple[bytes, list[str]]:

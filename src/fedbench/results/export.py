@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fedbench import files
 from fedbench.data.summary import Counts
 from fedbench.errors import UserError
-from fedbench.outputs import REPRODUCED, csv_text, write_output
+from fedbench.outputs import REPRODUCED, csv_text
 from fedbench.results import collect, run_facts
 from fedbench.results.frame import DIVERGED, FINISHED, Row, frame_of
 from fedbench.results.rates import rates_of_cells
@@ -61,7 +62,7 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
         later = {name: entry for name, entry in paper.settings.items() if name not in before}
         before = before.assign(**{name: str(entry.default) for name, entry in later.items()})
         new = _with_others(new, before, [*place, "method", "seed"])
-    write_output(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
+    files.write(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
     return path
 
 
@@ -153,7 +154,7 @@ def _merge(path: Path, new: pd.DataFrame) -> Path:
         new = pd.concat([before[~before["key"].isin(new["key"])], new])
     first = [name for name in OF_CURVES if name in new]
     new = new[[*first, *(name for name in new if name not in first)]]
-    return write_output(path, csv_text(new.sort_values("key", kind="stable")))
+    return files.write(path, csv_text(new.sort_values("key", kind="stable")))
 
 
 def add_counts(study: str, counted: Mapping[tuple[str, str, str], Counts]) -> Path:
@@ -166,4 +167,4 @@ def add_counts(study: str, counted: Mapping[tuple[str, str, str], Counts]) -> Pa
     if path.exists():
         before = exported(path, OF_COUNTS, "str")
         new = pd.concat([before, new]).drop_duplicates(["key", "split"], keep="last")
-    return write_output(path, csv_text(new.sort_values([*OF_COUNTS][:4])))
+    return files.write(path, csv_text(new.sort_values([*OF_COUNTS][:4])))

@@ -174,13 +174,9 @@ class DataSpec(Spec):
     """With `sources`: the test part of `dataset` alone (`own`), or the test parts of `all` datasets."""
 
     @model_validator(mode="after")
-    def _no_more_than_were_dealt_to(self) -> Self:
+    def _fits(self) -> Self:
         if self.partition.of is not None and self.partition.of < self.clients:
             raise ValueError(f"partition.of: {self.partition.of} are fewer than data.clients, {self.clients}")
-        return self
-
-    @model_validator(mode="after")
-    def _each_once(self) -> Self:
         if len({*self.datasets}) < len(self.datasets):
             raise ValueError(f"a dataset is joined to itself: {', '.join(self.datasets)}")
         return self

@@ -22,7 +22,7 @@ from fedbench.store.record import Record, read_record, read_run
 log = logging.getLogger(__name__)
 
 STORE = Path("results", "runs")
-UNFINISHED, TRAIL = ".unfinished", "progress.json"
+UNFINISHED, TRAIL, CODE = ".unfinished", "progress.json", "code"
 """The folder of an unfinished run, and the file in it that says where the run is."""
 Rows = Sequence[Mapping[str, float | str]]
 
@@ -124,7 +124,11 @@ class Store:
             yield folder
         finally:
             with contextlib.suppress(OSError):
-                if self.path(key).exists() or not {path.name for path in folder.iterdir()} - {"lock", TRAIL}:
+                if self.path(key).exists() or not {path.name for path in folder.iterdir()} - {
+                    "lock",
+                    TRAIL,
+                    CODE,
+                }:
                     # finished, perhaps by another process, or nothing worth keeping: the next claim makes it anew
                     shutil.rmtree(folder, ignore_errors=True)
             with contextlib.suppress(OSError):

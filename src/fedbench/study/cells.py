@@ -180,9 +180,9 @@ def _resolve_start(paper: Paper, scale: Scale, child: Place, at: Place) -> RunSp
 
 def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
     """Return ``train.prior`` where no YAML names it: clients that may differ in their shares have their mean."""
-    if data.get("partition", {}).get("rule", "even") == "even":
+    if _part(data, "partition").get("rule", "even") == "even":
         return "pooled"
-    if data.get("labels", {}).get("rule", "original") != "original":
+    if _part(data, "labels").get("rule", "original") != "original":
         return "client"
     from fedbench.data import datasets
 
@@ -191,9 +191,17 @@ def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
     return "client"
 
 
+def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a part of ``data`` by its keys; one that has none is named when the run is validated."""
+    part = data.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
 def _fill_in(data: dict[str, Any], folder: Path) -> None:
     """Add the digest of datasets that files in ``folder`` describe, and the number of ``clients: sites``."""
-    names, of_sites = [str(data.get("dataset")), *data.get("sources", ())], data.get("clients") == "sites"
+    sources = data.get("sources")
+    names = [str(data.get("dataset")), *(sources if isinstance(sources, list | tuple) else ())]
+    of_sites = data.get("clients") == "sites"
     if (described := [name for name in names if (folder / f"{name}.yaml").is_file()]) or of_sites:
         from fedbench.data import datasets
 

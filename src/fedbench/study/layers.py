@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -101,6 +103,10 @@ def assigned(item: str) -> tuple[str, Any]:
     key, equals, value = item.partition("=")
     if not equals:
         raise UserError(f"set takes KEY=VALUE such as train.iterations=200, not {shortened(item)!r}")
+    with contextlib.suppress(
+        ValueError
+    ):  # what the workflow hands on: 1e-05 is a number there, in YAML a text
+        return key, json.loads(value)
     try:
         return key, parse_yaml(value)
     except ValueError:

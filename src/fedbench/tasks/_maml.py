@@ -178,7 +178,7 @@ class Maml(ConditionalTask):
         """Make one inner step with each of E models ``x`` [E, d] on its support set [E, n, ...]."""
         if not self.inner_step:
             return x
-        losses = self.losses(_scores(net, x, support.inputs), support.labels)
+        losses = self.losses(_scores(net, x, support.inputs, create_graph), support.labels)
         (gradient,) = torch.autograd.grad(losses.sum(), x, create_graph=create_graph)
         return x - self.inner_step * gradient
 
@@ -202,7 +202,7 @@ class Maml(ConditionalTask):
             for _ in range(self.test_steps):
                 x = self.adapted(model.net, x.detach().requires_grad_(), support, False)
             with torch.no_grad():
-                scores = model.net.scores(x, query.inputs)
+                scores = model.net.scores(x, query.inputs, train=False)
             if not bool(torch.isfinite(scores).all()):
                 raise FloatingPointError("scores became non-finite")
             for name, value in self.results(scores, query.labels).items():
@@ -210,11 +210,11 @@ class Maml(ConditionalTask):
         return {name: float(np.mean(values)) for name, values in rows.items()}
 
 
-def _scores(net: Net, x: Tensor, inputs: Tensor) -> Tensor:
+def _scores(net: Net, x: Tensor, inputs: Tensor, train: bool = True) -> Tensor:
     """Return the scores [E, n, C] of E models [E, d] on their own inputs [E, n, ...].
 
     For several models at once, convolutions are grouped, which on a CPU is many times slower than model by model.
     """
     if inputs.dim() < 5 or inputs.device.type != "cpu":
-        return net.scores(x, inputs)
-    return torch.cat([net.scores(x[e : e + 1], inputs[e : e + 1]) for e in range(len(x))])
+        return net.scores(x, inputs, train=train)
+    return torch.cat([net.scores(x[e : e + 1], inputs[e : e + 1], train=train) for e in range(len(x))])

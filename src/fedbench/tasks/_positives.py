@@ -11,6 +11,8 @@ from torch import Tensor
 
 from fedbench.data.clients import ClientData
 from fedbench.data.round_batches import Batch
+from fedbench.errors import UserError
+from fedbench.net import Net
 from fedbench.task import Conditional, Rounds
 from fedbench.tasks._nested import Nested
 
@@ -22,6 +24,15 @@ def members(data: ClientData, client: int) -> np.ndarray:
     """Return the positions of a client's positives among the client's samples, [n]."""
     labels = data.labels[data.offsets[client] : data.offsets[client + 1]]
     return np.flatnonzero(labels.cpu().numpy() == 1)
+
+
+def check_padding(task: str, data: ClientData, n: int, net: Net) -> None:
+    """Refuse batch-norm where a client has fewer than ``n`` positives: padding would enter its statistics."""
+    if net.n_buffers and any(len(members(data, client)) < n for client in range(len(data.sizes))):
+        raise UserError(
+            f"task {task!r}: a client has fewer than {n} positives, and padding would enter batch-norm: take fewer, or "
+            "a network without batch-norm"
+        )
 
 
 def rounds(

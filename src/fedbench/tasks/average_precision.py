@@ -67,6 +67,7 @@ class Task(ConditionalTask):
             raise UserError(
                 f"task {NAME!r} ranks positives before negatives; these are {arrays.n_classes} classes"
             )
+        _positives.check_padding(NAME, data, self.positives, net)
         without = [k for k in range(len(data.sizes)) if not len(_positives.members(data, k))]
         if len(without) == len(data.sizes):
             raise UserError(f"task {NAME!r}: no client has a positive sample")

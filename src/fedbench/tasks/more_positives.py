@@ -39,6 +39,7 @@ class Task(classification.Task):
             raise UserError(f"task {NAME!r} adds positives itself: leave out train.positives")
         if arrays.n_classes != 2:
             raise UserError(f"task {NAME!r} is for two classes, and the data have {arrays.n_classes}")
+        _positives.check_padding(NAME, data, self.positives, net)
 
     def prior(self, data: ClientData) -> float:
         """Return the share of positives in batches, which is larger than in the data."""
@@ -46,7 +47,8 @@ class Task(classification.Task):
         positives = np.array([len(_positives.members(data, client)) for client in range(len(data.sizes))])
         more = np.minimum(self.positives, positives)
         shares = (more + batch * positives / data.sizes) / (more + batch)
-        return float(np.average(shares, weights=data.sizes if data.spec.prior == "pooled" else None))
+        pooled = data.spec.prior == "pooled" or data.spec.weights == "samples"
+        return float(np.average(shares, weights=data.sizes if pooled else None))
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
         """Add positives to each mini-batch."""
@@ -55,7 +57,3 @@ class Task(classification.Task):
     def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Rounds:
         """Draw one such batch of each client."""
         return _positives.first(data, clients, self.positives, purpose, _positives.together)
-
-    def shape(self, data: ClientData, client: int) -> tuple[int, ...]:
-        """Return the sizes of mini-batch and positives."""
-        return (*super().shape(data, client), min(self.positives, len(_positives.members(data, client))))

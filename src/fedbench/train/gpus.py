@@ -13,6 +13,9 @@ from fedbench import files
 from fedbench.errors import UserError, cannot_write
 from fedbench.train.progress import say
 
+os.environ.setdefault(
+    "PYTORCH_NVML_BASED_CUDA_CHECK", "1"
+)  # else asking for a GPU starts CUDA on the first one
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 LOCKS = Path("/tmp")  # not $TMPDIR, which may differ between jobs that must meet here
 WAIT_SECONDS = 0.5

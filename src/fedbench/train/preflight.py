@@ -126,8 +126,8 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             tasks.check_fit(built, tasks.make_task(run.task), run.method, run.task)
             check_method(built, run.method, run.train.participation)
             check_weights(built, run.method, run.train.weights)
-            if run.train.reference == "pooled":
-                references.check_reference(run.task)
+            if run.train.reference is not None:
+                references.check_reference(run)
             _check_smooth(built.needs_smooth(), run)
             if built.binary and (n_classes := classes_of(run)) not in (None, 2):
                 raise UserError(

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -33,7 +33,7 @@ from fedbench.store import cell_files, journal
 from fedbench.store.code import digest_of
 from fedbench.store.provenance import provenance
 from fedbench.store.record import MODEL, Record
-from fedbench.store.runs import Store
+from fedbench.store.runs import CODE, Store
 from fedbench.study.cells import Cell
 from fedbench.study.schema import Config
 from fedbench.train import gpus, initial_weights
@@ -64,10 +64,9 @@ def own_device(wanted: str, precision: str = "float32") -> torch.device:
     Raises:
         UserError: there is no such device, or it does not know the precision.
     """
-    if wanted != "cpu":
-        gpus.take()
     device = choose_device(wanted)
     if device.type == "cuda":
+        gpus.take()
         # without these, convolutions round to 10 bits and may add in another order each time
         rounded = precision == "tf32"
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = rounded
@@ -141,19 +140,30 @@ def train_run(
             )
             counts = class_counts(spec, Path(config.data_dir))
             simulation = simulation_of(spec, arrays, device, how, start)
-            return _trained(spec, simulation, data, counts, store, keeper)
+            made = {"data": data, "code": _begun_by(folder, digest_of(spec))}
+            return _trained(spec, simulation, made, counts, store, keeper)
+
+
+def _begun_by(folder: Path, code: str) -> str:
+    """Return the code that began a run: what other code goes on with counts as made by the former."""
+    noted = folder / CODE
+    begun = noted.read_text() if noted.exists() and any(folder.glob("*.pt")) else code
+    if begun != code:
+        say("  other code began this run: it goes on, and `fedbench forget --other-code` drops it")
+    files.write(noted, begun)
+    return begun
 
 
 def _trained(
     spec: RunSpec,
     simulation: Simulation | Alone,
-    data: str,
+    made: dict[str, Any],
     counts: dict[str, list[int]],
     store: Store,
     keeper: Keeper | None,
 ) -> Record:
-    """Train a run whose claim is held, on data of this checksum and class counts, and put it into the store."""
-    device = simulation.device
+    """Train a run whose claim is held, ``made`` of data and code of these checksums, and put it into the store."""
+    made |= provenance(simulation.device.type)  # before: the code may be another on disk when the run ends
     if simulation.where == "host":
         say("  inputs stay in the prepared file, which all jobs of this machine share")
     journal.note(store.root, "continued" if store.checkpoint(spec.key).exists() else "begun", spec.key)
@@ -163,12 +173,10 @@ def _trained(
         say(f"  seed {spec.seed}: {stopped}; the same command goes on from here")
         raise
     metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
-    made = provenance(device.type) | {
+    made |= {
         "compiled": simulation.compiled,
         "inputs": simulation.where,
         "precision": spec.train.precision,
-        "data": data,
-        "code": digest_of(spec),
         **{name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")},
     }
     facts = run_facts(metrics, pd.DataFrame(outcome.curve), spec.train, counts)
@@ -204,7 +212,7 @@ def train_cell(
 
 def _plain(value: float) -> float | None:
     """Return None for what JSON has no number for."""
-    return None if isinstance(value, float | np.floating) and not math.isfinite(value) else float(value)
+    return float(value) if math.isfinite(value) else None
 
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

@@ -263,6 +263,15 @@ def test_one_client_a_group() -> None:
         split(Pool(pool.labels, pool.classes), spec, stream(0, "partition"))
 
 
+def test_a_class_with_flipped_samples_lies_in_one_silo():
+    classes = np.repeat(np.arange(10), 100)
+    labels = (classes < 5).astype(int)
+    labels[[*range(100, 120), *range(300, 310)]] = 0
+    for paired in (False, True):
+        dealt = np.concatenate(silos(classes, labels, 4, paired=paired).clients)
+        assert sorted(dealt) == list(range(1000))
+
+
 def silos(classes, labels, clients, seed=0, **rule):
     return deal(labels, clients, seed, classes, rule="silos", **rule)
 

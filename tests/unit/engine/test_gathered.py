@@ -82,3 +82,12 @@ def test_other_ids_draw_other_numbers() -> None:
     assert len(set(draws)) == 3 and draws[0] == problem.stream("pick", 0, 0).integers(2**40)
     assert draws[0] != replace(problem, seed=1).stream("pick", 0, 0).integers(2**40)
     assert problem.stream("batches", 0, 0).integers(2**40) != stream(0, "batches", 0, 0).integers(2**40)
+
+
+@pytest.mark.parametrize("reference", [None, "local"])
+def test_clients_are_measured_though_they_sent_fewer_scores_than_they_are(reference: str | None) -> None:
+    arrays = images((40, 40, 40))
+    arrays.y_train[:] = 0
+    arrays.y_train[arrays.clients[0][0]] = 1
+    _, outcome = simulate(spec("pairwise", clients=3, rounds=6, reference=reference), arrays)
+    assert outcome.status == "finished"

@@ -16,7 +16,7 @@ from world import points as doubles
 from fedbench import net
 from fedbench.data.clients import Arrays
 from fedbench.engine.execution import Execution, Outcome, Progress
-from fedbench.engine.references import Alone, pooled, simulation_of
+from fedbench.engine.references import Alone, check_reference, pooled, simulation_of
 from fedbench.engine.simulate import Simulation
 from fedbench.engine.weights import named
 from fedbench.errors import UserError
@@ -257,6 +257,11 @@ def test_kept_scores_are_those_of_the_models_of_their_sites(tmp_path: Path) -> N
     assert outcome_of(run, shared, how).predictions is None, "three models for site A"
 
 
+def test_without_sites_of_the_test_part_it_ends_and_keeps_no_scores() -> None:
+    joined = dataclasses.replace(sited(points()), site_test=None)
+    assert outcome_of(spec(reference="local"), joined, Execution(keep=True)).predictions is None
+
+
 def test_one_client_that_diverges_is_a_run_that_does() -> None:
     outcome = outcome_of(spec(params={"lr": 1e30}, reference="local"), points())
     assert outcome.status == "diverged" and "client 0: " in outcome.reason and not outcome.metrics
@@ -268,3 +273,7 @@ def test_what_has_no_reference_is_refused() -> None:
     with pytest.raises(UserError, match="pooled: task 'more_positives'"):
         simulation_of(run, points(), CPU)
     assert isinstance(simulation_of(spec(reference="local"), points(), CPU), Alone)
+    task = TaskSpec(name="detailed", options={"metrics": ["worst_client_accuracy"]})
+    for reference in ("local", "pooled"):
+        with pytest.raises(UserError, match="worst_client_accuracy is over the clients"):
+            check_reference(spec(reference=reference).model_copy(update={"task": task}))

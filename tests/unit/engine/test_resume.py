@@ -18,6 +18,7 @@ from fedbench.errors import ReadError
 from fedbench.objectives.metrics import auc
 from fedbench.spec import RunSpec
 from fedbench.store.runs import csv_text
+from fedbench.tasks import classification
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}
 TWO = {"rule": "random", "clients": 2}
@@ -272,3 +273,23 @@ def test_a_checkpoint_from_before_the_flag_is_continued(tmp_path: Path) -> None:
     assert outcome is not None and uncut is not None
     assert outcome.model is None and outcome.predictions is None
     assert outcome.metrics == uncut.metrics and not (tmp_path / "checkpoint.pt.unusable").exists()
+
+
+def test_numbers_of_numpy_in_a_curve_are_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = classification.Task.measure
+    monkeypatch.setattr(
+        classification.Task, "measure",
+        lambda *given: {name: np.float64(value) for name, value in measure(*given).items()},
+    )  # fmt: skip
+    path, rounds = tmp_path / "checkpoint.pt", list[int]()
+
+    def die(progress: Progress) -> None:
+        rounds.append(progress.round)
+        if len(rounds) == 3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        Simulation(spec(), images(), CPU, saved(path, die)).run()
+    Simulation(spec(), images(), CPU, saved(path, die)).run()
+    assert rounds[:3] == [1, 2, 3] and rounds[3] > 1, "it goes on"
+    assert not path.with_name(path.name + ".unusable").exists()

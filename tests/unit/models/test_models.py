@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 from fedbench.errors import UserError
 from fedbench.net import build_network
+from fedbench.testing import simulation, toy
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,12 @@ def test_conv4_pools_first_and_has_the_bits_of_the_usual_order() -> None:
         results.append([scores, *torch.autograd.grad(scores.square().sum(), list(part.parameters()))])
     assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
     assert (net[:3](inputs) < 0).any()  # without ReLU these would be other numbers
+
+
+def test_conv4_whose_scores_depend_on_the_batch_is_not_measured_by_samples() -> None:
+    wide = toy((24, 32), side=16)
+    with pytest.raises(UserError, match="conv4"):
+        simulation("fedavg", {"lr": 0.1}, wide, network={"name": "conv4", "options": {"width": 4}}).run()
 
 
 def test_the_strided_conv4_is_the_authors_network() -> None:

@@ -11,9 +11,10 @@ from toy import PAPER, clinic_cells, rewrite, write_clinic
 
 from fedbench import tasks
 from fedbench.algorithms import make_method
+from fedbench.commands.options import configured
 from fedbench.errors import UserError
 from fedbench.spec import RunSpec, TrainSpec
-from fedbench.study import plan
+from fedbench.study import layers, plan
 from fedbench.study.cells import Cell, matching, resolve
 from fedbench.study.configuration import load_config, load_paper, load_scale
 from fedbench.study.plan import Plan
@@ -63,6 +64,20 @@ def test_a_run_is_another_one_when_one_of_its_own_datasets_changes() -> None:
     before, of_both = key(), key(sources=["other"])
     Path("other.csv").write_text("\n".join(["x,y", *rows, "20,0"]))
     assert key() == before != of_both != key(sources=["other"])
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("given", [{"data.partition": "even"}, {"data.sources": 5}, {"data.labels": 3}])
+def test_a_part_of_the_wrong_kind_is_named(given: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=next(iter(given)).partition(".")[2]):
+        Plan(load_config(overrides={"set": given}), "toy").cells("table1")
+
+
+def test_what_the_workflow_hands_on_is_read_as_it_was_written() -> None:
+    assert layers.assigned('set={"params.lr": 1e-05}') == ("set", {"params.lr": 1e-5})
+    assert layers.assigned("params.lr=yes") == ("params.lr", True)
+    set_twice = ["set=train.iterations=5", "params.lr=0.1"]
+    assert configured(None, None, set_twice).set == {"train.iterations": 5, "params.lr": 0.1}
 
 
 @pytest.mark.usefixtures("project")

@@ -35,6 +35,8 @@ def test_sensitivity_is_read_at_a_specificity_of_95_percent() -> None:
     fpr, tpr, _ = roc_curve(truth, random[:, 0])
     assert detailed.sensitivity(random, truth) == max(t for f, t in zip(fpr, tpr, strict=True) if f <= 0.05)
     assert np.isnan(detailed.sensitivity(random, np.ones(300, int)))
+    # a positive and a negative of each score: the curve is a straight line, and a threshold leaves 5 of each
+    assert detailed.sensitivity(np.arange(100.0).repeat(2)[:, None], np.tile([0, 1], 100)) == 0.05
 
 
 def test_accuracies_over_clients_follow_their_class_proportions() -> None:

@@ -82,6 +82,11 @@ def test_the_gradient_is_of_second_order(name: str) -> None:
     torch.testing.assert_close((gradient * direction).sum(1), difference, rtol=1e-6, atol=1e-8)
 
 
+def test_it_is_measured_in_float32_whatever_it_trains_in() -> None:
+    rows = [run_of(train={"precision": precision}).run().curve[0] for precision in ("float32", "bf16")]
+    assert repr(rows[0]) == repr(rows[1]), "before training"
+
+
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("network", [TANH, {"name": "conv4", "options": {"width": 3}}])
 def test_a_loop_over_clients_and_episodes_gives_the_same(network: dict[str, Any]) -> None:

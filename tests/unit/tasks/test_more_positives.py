@@ -31,7 +31,7 @@ def run_of(method: str, params: dict[str, Any], task: dict[str, Any], **train: A
 
 def test_the_contract_of_a_task_holds() -> None:
     check_task("more_positives", TASK["options"], rare((7, 5, 2), dtype=np.float32))
-    check_task("more_positives", TASK["options"], rare((7, 2, 4), dtype=np.float32), CONV)  # apart by shape
+    check_task("more_positives", TASK["options"], rare((7, 5, 4), dtype=np.float32), CONV)
 
 
 def test_its_batches_hold_the_samples_of_the_average_precision() -> None:
@@ -51,6 +51,17 @@ def test_its_batches_hold_the_samples_of_the_average_precision() -> None:
         assert run.run().metrics["samples"] == 6 * 4 * (11 + 10 + 8)
 
 
+def test_with_clients_weighted_by_samples_the_prior_is_that_of_all_batches() -> None:
+    arrays = images((20, 60), dtype=np.float32)
+    shares = []
+    for client in arrays.clients:
+        n, positives = len(client), int(arrays.y_train[client].sum())
+        shares.append((3 + 8 * positives / n) / 11)
+    for weights, expected in (("equal", np.mean(shares)), ("samples", np.average(shares, weights=[20, 60]))):
+        run = simulation("fedavg", {"lr": 0.1}, arrays, task=TASK, prior="client", weights=weights)
+        assert run.problem.prior == pytest.approx(expected)
+
+
 def test_every_method_of_the_tables_on_average_precision_draws_alike() -> None:
     config = load_config(overrides={"scale": "reduced"})
     runs = [cell.runs[0] for cell in Plan(config, "fcsg").cells("tableA2")]
@@ -67,6 +78,11 @@ def test_what_does_not_fit_is_named() -> None:
     ):
         with pytest.raises(UserError, match=message):
             run_of("fedavg", {"lr": 0.1}, TASK, **changes)
+    for task in (TASK, AP):
+        with pytest.raises(UserError, match="fewer than 3 positives, and padding would enter batch-norm"):
+            simulation(
+                "fcsg" if task is AP else "fedavg", {"lr": 0.1}, rare((7, 2, 4)), network=CONV, task=task
+            )
     with pytest.raises(UserError, match="for two classes, and the data have 3"):
         simulation("fedavg", {"lr": 0.1}, images(n_classes=3), task=TASK)
     with pytest.raises(UserError, match="positives is 0"):

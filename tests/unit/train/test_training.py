@@ -208,3 +208,25 @@ def test_a_card_computes_in_full_precision_and_the_same_each_time(monkeypatch: p
         assert training.own_device("auto", precision).type == "cuda"
         assert cudnn.deterministic and not cudnn.benchmark
         assert cudnn.allow_tf32 == matmul.allow_tf32 == (precision == "tf32")
+
+
+def test_a_run_is_made_by_the_code_that_began_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever lies on the disk when it ends, and when another process goes on."""
+    spec, store, code = run_of(), Store(), ["before"]
+    monkeypatch.setattr(training, "digest_of", lambda spec: code[0])
+
+    def edited(progress: Progress) -> None:
+        code[0] = "after"
+        if progress.round == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train_run(spec, config(checkpoint_seconds=0), store, edited)
+    record = train_run(spec, config(), store)
+    assert record.provenance["code"] == "before" and "other code began this run" in capsys.readouterr().out
+    monkeypatch.setattr(training, "digest_of", lambda spec: code[0])
+    code[0] = "before"
+    other = train_run(run_of(seed=7), config(), store, lambda progress: code.__setitem__(0, "after"))
+    assert other.provenance["code"] == "before"

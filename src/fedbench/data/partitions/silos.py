@@ -18,15 +18,15 @@ def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Ge
     """
     if not np.isin(pool.labels, (0, 1)).all():
         raise UserError("partition rule 'silos' needs binary labels: set labels.rule to 'halves' or 'named'.")
-    shuffled = []
-    for label, what in ((1, "positive"), (0, "negative")):
-        classes = np.unique(pool.classes[pool.labels == label])
+    # a class some of whose positives are flipped is still a positive one
+    positive = np.unique(pool.classes[pool.labels == 1])
+    shuffled = [positive, np.setdiff1d(pool.classes, positive)]
+    for classes, what in zip(shuffled, ("positive", "negative"), strict=True):
         if len(classes) < n_clients:
             raise UserError(
                 f"partition rule 'silos': {len(classes)} {what} classes are too few for {n_clients} clients, each of"
                 f" which gets its own: use at most {len(classes)}."
             )
-        shuffled.append(classes)
     if spec.paired and len(shuffled[0]) != len(shuffled[1]):
         raise UserError(
             f"partition rule 'silos' cannot pair {len(shuffled[0])} positive with {len(shuffled[1])} negative classes."

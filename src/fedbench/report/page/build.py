@@ -19,8 +19,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fedbench import __version__
-from fedbench.outputs import write_output
+from fedbench import __version__, files
 from fedbench.report.claims import effect_text, seeds_text
 from fedbench.report.page.curves import picture
 from fedbench.report.page.gather import chapters, studies
@@ -63,7 +62,7 @@ class ChapterText:
 
 def save_page(config: Config) -> Path:
     """Write the report of what is on disk and return its path; ``config`` says which paper and scale come first."""
-    return write_output(PAGE, render(gathered(config), config))
+    return files.write(PAGE, render(gathered(config), config))
 
 
 def gathered(config: Config) -> list[ChapterText]:

@@ -57,8 +57,10 @@ def _with_cells(paper: Paper, dataset: str) -> list[str]:
 def trials_of(paper: Paper, method: MethodEntry, name: str) -> list[dict[str, Any]]:
     """List the combinations a method tries: its grid, which must have exactly ``paper.tune.trials`` of them."""
     assert paper.tune is not None
+    grid = [(names.split(", "), values) for names, values in method.grid.items()]
     options = [
-        [_pairs(names.split(", "), value) for value in values] for names, values in method.grid.items()
+        [dict(zip(names, value if len(names) > 1 else [value], strict=True)) for value in values]
+        for names, values in grid
     ]
     trials = [
         {key: value for part in chosen for key, value in part.items()}
@@ -70,11 +72,6 @@ def trials_of(paper: Paper, method: MethodEntry, name: str) -> list[dict[str, An
             f" but every method gets {paper.tune.trials}"
         )
     return trials
-
-
-def _pairs(names: list[str], value: Any) -> dict[str, Any]:
-    """Give each of several names its part of a list; one name takes the value as it is."""
-    return dict(zip(names, value if len(names) > 1 else [value], strict=True))
 
 
 def trial_specs(

@@ -12,6 +12,7 @@ from fedbench.study import configuration
 from fedbench.study.schema import Config, Paper, Value
 from fedbench.study.tuned import edges, tuned_path
 from fedbench.train import preflight
+from fedbench.train.training import choose_device
 from fedbench.train.tune.choices import Choice, Choices
 from fedbench.train.tune.trials import Rule, Standing, Trial, race, trial_specs, trials_of, tunable
 from fedbench.train.workers import Workers, workers
@@ -27,7 +28,7 @@ def tune_dataset(
 ) -> list[Path]:
     """Tune on a dataset, apart for each value of the setting in ``tune.each``, and return the files.
 
-    ``cores`` runs are trained at a time, those of several methods too.
+    ``cores`` runs are trained at a time, those of several methods too; on a GPU one.
 
     Raises:
         UserError: a name is unknown, there is nothing to try, or all trials of a method diverged.
@@ -42,7 +43,7 @@ def tune_dataset(
     for name in methods or []:
         if name not in paper.methods:
             raise unknown(f"method of {paper.key}", name, paper.methods)
-    with workers(cores) as pool:
+    with workers(cores if choose_device(config.device).type == "cpu" else 1) as pool:
         points = paper.tune.points()
         return [Tuning(config, paper, dataset, values, say).run(methods, pool) for values in points]
 
