@@ -74,7 +74,9 @@ def judged(d, least, form, holds, margin, matters):
     """Supported, contradicted, not supported, undecided, by [rivals, places, seeds]; three seeds decide."""
     if not d.size or (~np.isnan(d).any(0)).sum(-1).max() < 3:
         return "undecided" if d.size else "not run"
-    if holds == "average":
+    if holds == "average":  # where a rival diverged, the seed counts as the others do
+        usual = np.nanmean(np.where(np.isfinite(d), d, np.nan), -1, keepdims=True)
+        d = np.where(np.isposinf(d) & ~np.isposinf(d).all(1, keepdims=True), usual, d)
         d = np.where(np.isneginf(d).any(1) & ~np.isnan(d).any(1), -np.inf, d.mean(1))[:, None]
     rivals, m = d.shape[:2]
     low, enough = (-margin, None) if form == "no_worse" else (margin, max(margin, matters))

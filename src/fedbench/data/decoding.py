@@ -158,7 +158,10 @@ class Pictures:
         else:
             try:
                 with zipfile.ZipFile(path) as archive:
-                    places = [name for name in archive.namelist() if not name.endswith("/")]
+                    names = [name for name in archive.namelist() if not name.endswith("/")]
+                places = [
+                    name for name in names if not any(part[:1] == "." != part for part in name.split("/"))
+                ]
             except (OSError, zipfile.BadZipFile) as error:
                 raise UserError(f"{path} is neither a folder nor a zip file ({error}).") from None
         self._places: dict[str, str] = {}

@@ -21,6 +21,8 @@ from fedbench.spec import DataSpec
 
 log = logging.getLogger(__name__)
 
+VERSION = 2
+"""Raised when the same data and seed are dealt otherwise than before: partitions are made again."""
 _CURE = "Make it with data_prep/partition.py, or by running the workflow again."
 
 
@@ -216,6 +218,7 @@ def _summary(
 
     train = part(y[arrays["indices"]])
     return {
+        "version": VERSION,
         "key": spec.partition_key(seed),
         "dataset": spec.dataset,
         "seed": spec.seed_of(seed),
@@ -239,7 +242,7 @@ def _current(spec: DataSpec, seed: int, data_dir: str | Path, whole_groups: bool
     """Say whether an undamaged partition is there that was made in this way from the arrays as they are now."""
     try:
         summary = load_partition(spec, seed, data_dir).summary
-        same = summary["whole_groups"] == whole_groups
+        same = summary["whole_groups"] == whole_groups and summary.get("version") == VERSION
         return bool(same and summary["prepared_sha256"] == multi_source.checksum(spec, data_dir))
     except DiskError:
         raise

@@ -27,7 +27,7 @@ RULES = (
     "Each setting (of a dataset) is won, lost or open by its own test. The verdict is on all settings: effects "
     "paired by seed, level 0.05, at least three seeds.",
     "Supported: the effect exceeds the margin; contradicted: it is below 0; not supported: it is smaller than what "
-    "matters. A diverged run is lost, a rival's is won.",
+    "matters. A diverged run is lost, a rival's is won; in an average it counts as its other seeds do.",
     "Deciding comparison: the one on which the verdict depends, with its 90 % interval. q: false discovery rate. "
     "Examples: docs/background/verdicts.md.",
 )

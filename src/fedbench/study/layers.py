@@ -103,14 +103,18 @@ def assigned(item: str) -> tuple[str, Any]:
     key, equals, value = item.partition("=")
     if not equals:
         raise UserError(f"set takes KEY=VALUE such as train.iterations=200, not {shortened(item)!r}")
-    with contextlib.suppress(
-        ValueError
-    ):  # what the workflow hands on: 1e-05 is a number there, in YAML a text
-        return key, json.loads(value)
     try:
-        return key, parse_yaml(value)
+        read = parse_yaml(value)
     except ValueError:
         raise UserError(f"set {shortened(key)}: {shortened(value)!r} is not valid YAML") from None
+    # the workflow hands on JSON: 1e-05 is a number there, in YAML a text
+    with contextlib.suppress(ValueError):
+        return key, json.loads(value, parse_constant=_refused)
+    return key, read
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:

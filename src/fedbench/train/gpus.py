@@ -9,13 +9,12 @@ import time
 from pathlib import Path
 from typing import IO
 
+import torch
+
 from fedbench import files
 from fedbench.errors import UserError, cannot_write
 from fedbench.train.progress import say
 
-os.environ.setdefault(
-    "PYTORCH_NVML_BASED_CUDA_CHECK", "1"
-)  # else asking for a GPU starts CUDA on the first one
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 LOCKS = Path("/tmp")  # not $TMPDIR, which may differ between jobs that must meet here
 WAIT_SECONDS = 0.5
@@ -52,6 +51,12 @@ def take(locks: Path = LOCKS) -> str | None:
             waiting = True
             say(f"  waiting for a GPU: all {len(offered)} are in use by other runs")
         time.sleep(WAIT_SECONDS)
+
+
+def wanted(device: str) -> bool:
+    """Say whether runs train on a GPU where there is one; asking PyTorch would start CUDA before one is reserved."""
+    hidden = os.environ.get(VISIBLE) in ("", "-1")
+    return device != "cpu" and torch.version.cuda is not None and not hidden and bool(installed())
 
 
 def installed() -> list[str]:

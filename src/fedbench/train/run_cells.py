@@ -102,10 +102,10 @@ def _ahead(
     at_once = min(cores, len(lacking))
     if at_once < 2:
         return None
+    from fedbench.train import gpus
     from fedbench.train.ahead import Ahead
-    from fedbench.train.training import choose_device
 
-    if choose_device(plan.config.device).type != "cpu":
+    if gpus.wanted(plan.config.device):
         return None
     return Ahead(plan, lacking, store, at_once, stack)
 

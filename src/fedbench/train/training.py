@@ -64,9 +64,10 @@ def own_device(wanted: str, precision: str = "float32") -> torch.device:
     Raises:
         UserError: there is no such device, or it does not know the precision.
     """
+    if wanted != "cpu" and torch.version.cuda is not None:
+        gpus.take()
     device = choose_device(wanted)
     if device.type == "cuda":
-        gpus.take()
         # without these, convolutions round to 10 bits and may add in another order each time
         rounded = precision == "tf32"
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = rounded

@@ -180,6 +180,12 @@ def test_another_zip_of_the_same_name_is_another_source(tmp_path: Path) -> None:
         np.testing.assert_array_equal(result[0], pixels_of(picture(seed), "a.png", form))
 
 
+def test_hidden_files_of_a_zip_are_no_pictures(tmp_path: Path) -> None:
+    names = ["x/1.png", "x/.DS_Store", "y/.DS_Store", "__MACOSX/x/._1.png", "./z/2.png"]
+    put(tmp_path / "x.zip", zip_of(dict.fromkeys(names, b"1")))
+    assert Pictures(tmp_path / "x.zip").names() == ["1.png", "2.png"]
+
+
 @pytest.mark.parametrize("grey", [True, False])
 def test_a_draft_is_nearly_the_same_picture_and_another_definition(tmp_path: Path, grey: bool) -> None:
     large, little = picture(3, 640, 480, "JPEG"), picture(3, 60, 50, "JPEG")  # a half would be too small

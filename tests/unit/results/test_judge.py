@@ -302,8 +302,11 @@ def test_a_rival_that_diverges_at_one_place_does_not_lose_the_others() -> None:
     judged = verdict([[lost] * 11 + [won]], BETTER)
     assert (judged.kind, judged.outcomes) == (CONTRADICTED, [LOST] * 11 + [WON])
     assert verdict([[won] * 2], BETTER).kind == SUPPORTED
-    gap = np.array([[NAN, 1.0, math.inf], [3.0, 3.0, 3.0]])
-    np.testing.assert_array_equal(averaged(gap[None, None].repeat(2, 0))[0, 0, 0], [NAN, 2, 3])
+    gap = np.array([[NAN, 1.0, math.inf], [3.0, 3.0, 4.0]])
+    np.testing.assert_array_equal(averaged(gap[None, None].repeat(2, 0))[0, 0, 0], [NAN, 2, 2.5])
+    ahead, close = [0.3, 0.31, math.inf], [-0.05, -0.04, -0.05]
+    assert verdict([[ahead, close]], BETTER).kind == SUPPORTED, "a rival that diverges takes no support away"
+    assert verdict([[[math.inf], [0.01]]], Rule("better", holds="all")).decides.mean == 0.01, "with one seed"
 
 
 def test_a_component_that_is_lost_in_every_seed_is_the_least() -> None:

@@ -76,6 +76,10 @@ def test_a_part_of_the_wrong_kind_is_named(given: dict[str, Any]) -> None:
 def test_what_the_workflow_hands_on_is_read_as_it_was_written() -> None:
     assert layers.assigned('set={"params.lr": 1e-05}') == ("set", {"params.lr": 1e-5})
     assert layers.assigned("params.lr=yes") == ("params.lr", True)
+    assert layers.assigned("params.lr=NaN") == ("params.lr", "NaN")
+    for odd in ('a.b={"x": 1, "x": 2}', "a.b=" + "[" * 20_000):
+        with pytest.raises(UserError, match="not valid YAML"):
+            layers.assigned(odd)
     set_twice = ["set=train.iterations=5", "params.lr=0.1"]
     assert configured(None, None, set_twice).set == {"train.iterations": 5, "params.lr": 0.1}
 

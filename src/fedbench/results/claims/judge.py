@@ -187,9 +187,11 @@ def _deciding(bounds: Array, rule: Rule, lost: bool) -> tuple[int, int]:
     of `some` the best.
     """
     if bounds.shape[-1] < 2:
-        order = np.array([[-_mean(row) for row in rows] for rows in bounds[0]])
+        order = -bounds[0, ..., 0]
+    elif lost:
+        order = -p_fails(bounds, rule)
     else:
-        order = -p_fails(bounds, rule) if lost else p_holds(bounds, rule)
+        order = p_holds(bounds, rule)
     order = np.where(np.isnan(order), np.inf, order)
     ranked = np.argsort(order.max(0), kind="stable")
     at = int(ranked[rule.enough(len(ranked)) - 1])

@@ -70,13 +70,15 @@ def bounds_of(values: Array, rule: Rule) -> Array:
 def averaged(bounds: Array) -> Array:
     """Average bounds over places, which become one: over seeds that all places have, NaN elsewhere.
 
-    A seed that is lost somewhere is lost. One that is won somewhere, as the rival diverged there, is averaged over the
-    other places: one place does not win them all.
+    A seed that is lost somewhere is lost. One that is won at a place, as the rival diverged there, counts there as the
+    other seeds do, so that one place does not win them all; a place where no seed has a number is left out.
     """
-    won = np.asarray(np.isposinf(bounds).all(0))
-    counted = np.broadcast_to(~won | won.all(1, keepdims=True), bounds.shape)
+    won, finite = np.asarray(np.isposinf(bounds).all(0)), np.isfinite(bounds)
+    won &= ~won.all(1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        mean = bounds.mean(2, keepdims=True, where=counted)
+        usual = np.where(finite, bounds, 0.0).sum(-1, keepdims=True) / finite.sum(-1, keepdims=True)
+        filled = np.where(won, usual, bounds)
+        mean = filled.mean(2, keepdims=True, where=~(won & np.isnan(usual)))
     lost = np.isneginf(bounds).any(2, keepdims=True) & ~np.isnan(bounds).any(2, keepdims=True)
     return np.where(lost, -np.inf, mean)
 

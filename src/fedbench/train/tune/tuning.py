@@ -11,8 +11,7 @@ from fedbench.store.record import Record
 from fedbench.study import configuration
 from fedbench.study.schema import Config, Paper, Value
 from fedbench.study.tuned import edges, tuned_path
-from fedbench.train import preflight
-from fedbench.train.training import choose_device
+from fedbench.train import gpus, preflight
 from fedbench.train.tune.choices import Choice, Choices
 from fedbench.train.tune.trials import Rule, Standing, Trial, race, trial_specs, trials_of, tunable
 from fedbench.train.workers import Workers, workers
@@ -43,7 +42,7 @@ def tune_dataset(
     for name in methods or []:
         if name not in paper.methods:
             raise unknown(f"method of {paper.key}", name, paper.methods)
-    with workers(cores if choose_device(config.device).type == "cpu" else 1) as pool:
+    with workers(1 if gpus.wanted(config.device) else cores) as pool:
         points = paper.tune.points()
         return [Tuning(config, paper, dataset, values, say).run(methods, pool) for values in points]
 
