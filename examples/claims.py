@@ -57,9 +57,9 @@ def effects(paper, values, diverged, claim, asked):
         sides = [(method, than)] if isinstance(than, dict) else [(rival, {}) for rival in listed(than)]
         for rival, setting in sides:
             pairs = [(runs(at, method, when), runs(at, rival, setting)) for at in by_place.values()]
-            rows.append(
+            rows += [
                 [{s: -np.inf if np.isneginf(a[s]) else a[s] - b[s] for s in a if s in b} for a, b in pairs]
-            )
+            ]
     every = sorted({s for row in rows for pair in row for s in pair})
     array = np.array([[[pair.get(s, np.nan) for s in every] for pair in row] for row in rows])
     array = array.reshape(len(rows), len(by_place), -1)
@@ -89,11 +89,9 @@ def judged(d, least, form, holds, margin, matters):
 
     against = min(low, 0.0) if form == "no_worse" else 0.0
     if holds == "most":
-        k = m // 2 + 1
+        k, bounds = m // 2 + 1, (against, enough)
         supported = np.sort(up(m - k + 1).max(0))[k - 1]
-        lost, small = (
-            np.sort(down(b, k * rivals).min(0))[m - k] if b is not None else 1 for b in (against, enough)
-        )
+        lost, small = (np.sort(down(b, k * rivals).min(0))[m - k] if b is not None else 1 for b in bounds)
     else:
         supported, lost = up(1).max(), down(against, rivals * m).min()
         small = 1.0 if enough is None else down(enough, (1 + (m > 1)) * rivals * m).min()

@@ -2,7 +2,6 @@
 
 
 rule page:
-    localrule: True
     input:
         request=CALL.page_request,
         shown=CALL.page_inputs,
@@ -11,6 +10,7 @@ rule page:
         "report.html",
     log:
         "logs/report/page.log",
+    localrule: True
     conda:
         "../envs/fedbench.yaml"
     shell:

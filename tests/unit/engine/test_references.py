@@ -258,8 +258,8 @@ def test_kept_scores_are_those_of_the_models_of_their_sites(tmp_path: Path) -> N
 
 
 def test_without_sites_of_the_test_part_it_ends_and_keeps_no_scores() -> None:
-    joined = dataclasses.replace(sited(points()), site_test=None)
-    assert outcome_of(spec(reference="local"), joined, Execution(keep=True)).predictions is None
+    arrays = dataclasses.replace(sited(points()), site_test=None)
+    assert outcome_of(spec(reference="local"), arrays, Execution(keep=True)).predictions is None
 
 
 def test_one_client_that_diverges_is_a_run_that_does() -> None:
