@@ -180,7 +180,7 @@ class Reading(Encoding):
         table = tables.read_table(
             file, [*self.named.values()], (*self.medians, *self.words), (), self.missing, self.words
         )
-        for note in table.notes:
+        for note in (*table.notes, *table.remarks):
             log.warning("%s: %s", file, note)
         columns = {name: table.named[column] for name, column in self.named.items() if column in table.named}
         if "label" in columns:

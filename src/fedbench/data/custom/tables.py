@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import logging
 import re
 import warnings
 import zipfile
@@ -19,8 +18,6 @@ import pandas as pd
 
 from fedbench.data.custom.class_labels import as_number, twins
 from fedbench.errors import UserError, cannot_read, shortened, unknown
-
-log = logging.getLogger(__name__)
 
 MOST_WORDS = 50
 """Different words of a column that becomes one feature for each of them."""
@@ -42,12 +39,14 @@ class Table:
         named: the text of the columns of labels, groups, sites and the like, by name.
         rows: which rows of the file they are [n], counted from 0.
         notes: what was left out.
+        remarks: what may have been misread.
     """
 
     features: pd.DataFrame
     named: dict[str, np.ndarray]
     rows: np.ndarray
     notes: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 def read_table(
@@ -73,7 +72,7 @@ def read_table(
     Raises:
         UserError: it is no such table; the message names the line, the column and the key that helps.
     """
-    frame, trained = _parsed(file, named, words or ()), words is not None
+    (frame, remarks), trained = _parsed(file, named, words or ()), words is not None
     features = _features(file, frame, named, keep, drop, trained)
     named = [column for column in named if column in frame]
     gaps = frame[[*(() if trained else named), *(features if missing != "median" else ())]].isna()
@@ -81,7 +80,7 @@ def read_table(
     numbers = [name for name in map(str, features) if name not in (words or ())]
     features = features.assign(**{name: _checked(file, features[name], name, trained) for name in numbers})
     columns = {name: frame[name][rows].fillna("").to_numpy(dtype=str) for name in named}
-    return Table(features[rows].reset_index(drop=True), columns, np.flatnonzero(rows), notes)
+    return Table(features[rows].reset_index(drop=True), columns, np.flatnonzero(rows), notes, remarks)
 
 
 def _features(
@@ -133,20 +132,21 @@ def _sheet(file: Path) -> str:
     return str(cells.to_csv(index=False, header=False))
 
 
-def _parsed(file: Path, named: Sequence[str], words: Collection[str]) -> pd.DataFrame:
-    """Read the cells: text in ``named`` columns and those of ``words``, in others numbers where all are."""
+def _parsed(file: Path, named: Sequence[str], words: Collection[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read the cells, text in ``named`` columns and ``words``, in others numbers where all are; and remarks."""
     text = _text(file)
     header, separator = _header(file, text)
-    decimal = _decimal(file, text) if separator != "," else "."
+    decimal, remarks = _decimal(file, text) if separator != "," else (".", ())
     empty = {name: [""] if name in named else [*_EMPTY] for name in header}
     text_in = dict.fromkeys((*named, *words), str)
     try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
         # cells without a name are warned of
         with warnings.catch_warnings(category=pd.errors.ParserWarning, action="error"):
-            return pd.read_csv(
+            frame = pd.read_csv(
                 io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=text_in, index_col=False,
                 keep_default_na=False, na_values=empty, lineterminator="\n",
             )  # fmt: skip
+        return frame, remarks
     except (ValueError, KeyError, pd.errors.ParserWarning) as error:  # ragged, or empty
         raise UserError(
             f"{file} cannot be read as a table ({str(error).strip()}): it must have a header of {len(header)} names, "
@@ -170,15 +170,15 @@ def _header(file: Path, text: str) -> tuple[list[str], str]:
     return names, separator
 
 
-def _decimal(file: Path, text: str) -> str:
-    """Return the decimal sign of a table that is not separated by commas."""
+def _decimal(file: Path, text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the decimal sign of a table that is not separated by commas, and a remark if it may mean thousands."""
     cells = _DECIMAL.findall(text)
     comma, point = (next((cell for cell in cells if sign in cell), None) for sign in ",.")
     if comma and point:
         raise UserError(f"{file} has decimal commas ({comma}) and decimal points ({point}): make them alike")
-    if cells and all(map(_THOUSANDS.fullmatch, cells)):
-        log.warning("%s: %s has decimals; if it is thousands, leave their signs out", file, cells[0])
-    return "," if comma else "."
+    may_be = bool(cells) and all(map(_THOUSANDS.fullmatch, cells))
+    said = f"{cells[0]} was read as decimals; if it means thousands, leave the sign out" if may_be else ""
+    return "," if comma else ".", (said,) if said else ()
 
 
 def _without_gaps(

@@ -230,6 +230,7 @@ class OwnDataset(Dataset):
         labels = {name: parts[name] for name in parts if name.startswith("y_")}
         classes, remarks = class_labels.numbered(self._file, labels, spec.classes, spec.positive)
         rows = {name.replace("y", "row"): np.arange(len(y)) for name, y in labels.items()}
+        remarks += parts.pop("misread", ())
         parts = {"notes": (), **rows, **parts, **classes, "remarks": remarks}
         return parts if "y_test" in labels else parts | self._split(parts)
 
@@ -247,6 +248,7 @@ class OwnDataset(Dataset):
         parts = {
             "row_train": table.rows,
             "notes": table.notes,
+            "misread": table.remarks,
             "word_train": words,
             "y_train": as_labels(words),
         }
