@@ -21,9 +21,13 @@ from fedbench.report import claims, described, tables
 from fedbench.report.document import WORDS, Table
 from fedbench.report.figures import build as figures
 from fedbench.report.layout import Entry, listed
+from fedbench.report.results_table import on_edge
 from fedbench.report.text import MARKDOWN
+from fedbench.results.frame import Compared
+from fedbench.results.places import places_of
 from fedbench.spec import RunSpec, StartSpec
 from fedbench.study.cells import Cell
+from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
@@ -307,3 +311,13 @@ def test_of_several_partitions_the_least_and_the_largest_number_are_said(
 
 def with_clients(run: RunSpec, clients: int) -> RunSpec:
     return run.model_copy(update={"data": run.data.model_copy(update={"clients": clients})})
+
+
+def test_the_edge_of_a_pooled_number_is_that_of_its_cells() -> None:
+    plan = Plan(load_config(overrides={"scale": "reduced"}), "cycp")
+    (place, *_) = places_of(plan.study, ["table9"], ["FashionMNIST"])
+    item = Compared(
+        scale="reduced", place=tuple(pair for pair in place if pair[0] != "removal"), method="CyCp-Minimax",
+        metric="test_auc", at=dict(place), dataset="FashionMNIST", difference=0.1,
+    )  # fmt: skip
+    assert on_edge(plan, item) in (True, False)

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import torch
 
+import fedbench
 from fedbench.engine.evaluator import Evaluator
 from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.loop import AUTO
@@ -230,3 +231,9 @@ def test_a_run_is_made_by_the_code_that_began_it(
     code[0] = "before"
     other = train_run(run_of(seed=7), config(), store, lambda progress: code.__setitem__(0, "after"))
     assert other.provenance["code"] == "before"
+
+
+def test_the_result_of_a_run_that_diverged_before_its_first_evaluation_has_no_curve() -> None:
+    changed = {"params.lr": 1e30, "train.reference": "local"}
+    result = fedbench.run(cell().name, paper="toy", set=changed)
+    assert {*result.runs["status"]} == {"diverged"} and result.curve.empty
