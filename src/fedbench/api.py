@@ -130,11 +130,10 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
         | record.metrics
         for record in train_cell(chosen, Plan(settings).keeping(chosen), store)
     ]
-    curves = [pd.DataFrame(columns=["seed"])]  # a run that diverged before its first evaluation has none
-    for row in rows:
-        if (text := store.table(row["key"], "curve.csv")) is not None:
-            curves.append(pd.read_csv(io.BytesIO(text)).assign(seed=row["seed"]))
-    curve = pd.concat(curves[len(curves) > 1 :], ignore_index=True)
+    texts = {row["seed"]: store.table(row["key"], "curve.csv") for row in rows}
+    # a run that diverged before its first evaluation has none
+    curves = [pd.read_csv(io.BytesIO(text)).assign(seed=seed) for seed, text in texts.items() if text]
+    curve = pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=["seed"])
     return Result(chosen, pd.DataFrame(rows), curve[["seed", *curve.columns.drop("seed")]])
 
 

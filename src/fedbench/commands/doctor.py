@@ -42,9 +42,6 @@ def report(config: Config, folder: Path) -> Iterator[str]:
             status = datasets.get(name).status(Path(config.data_dir), config.mirror)
             said = f"{status.state}: {status.detail}"
         except Exception as error:  # a user's code: one that is broken hides no other
-            said = (
-                "broken: "
-                + ("" if isinstance(error, UserError) else f"{type(error).__name__}: ")
-                + str(error)
-            )
+            kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+            said = f"broken: {kind}{error}"
         yield f"  {name:14} {said}" + (f" (of {origins[name]})" if name in origins else "")

@@ -57,9 +57,8 @@ def on_edge(plan: Plan, item: Compared) -> bool:
     if math.isnan(item.difference) or any(value in MADE_OF for value in item.at.values()):
         return False
     at = plan.at(plan.config.model_copy(update={"scale": item.scale}))
-    defaults = {
-        name: entry.default for name, entry in plan.study.settings.items()
-    }  # of those that are pooled
+    # a pooled number has no place among what is pooled
+    defaults = {name: entry.default for name, entry in plan.study.settings.items()}
     settings = defaults | {name: value for name, value in item.place if name != "dataset"}
     return bool(at.tuned(at.cell(item.dataset, settings, item.method)).edges)
 

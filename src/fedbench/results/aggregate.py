@@ -248,16 +248,11 @@ def together(
     status, reason, seeds = FINISHED, "", max(part.n_wanted for part in parts)
     worst = next((s for s in (DIVERGED, FAILED, UNDEFINED, NOT_REACHED) for p in parts if p.status == s), "")
     scales = _unique(part.scale for part in parts)
-    if len(parts) < wanted:
-        status, reason = NOT_RUN, f"only {len(parts)} of its {wanted} values are run"
+    if len(parts) < wanted or len(scales) > 1:
+        status, reason = NOT_RUN, f"its values are of different scales: {', '.join(scales)}"
+        if len(parts) < wanted:
+            reason = f"only {len(parts)} of its {wanted} values are run"
         values, seeds = {}, 0
-    elif len(scales) > 1:
-        status, reason, values, seeds = (
-            NOT_RUN,
-            f"its values are of different scales: {', '.join(scales)}",
-            {},
-            0,
-        )
     elif worst:
         bad = [part.reason for part in parts if part.status == worst]
         status, reason = worst, f"{len(bad)} of {len(parts)} cells: {'; '.join(_unique(bad))}"

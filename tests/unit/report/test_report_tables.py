@@ -30,6 +30,7 @@ from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
+from fedbench.study.tuned import Tuned
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 
@@ -313,11 +314,14 @@ def with_clients(run: RunSpec, clients: int) -> RunSpec:
     return run.model_copy(update={"data": run.data.model_copy(update={"clients": clients})})
 
 
-def test_the_edge_of_a_pooled_number_is_that_of_its_cells() -> None:
+def test_the_edge_of_a_pooled_number_is_that_of_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan(load_config(overrides={"scale": "reduced"}), "cycp")
     (place, *_) = places_of(plan.study, ["table9"], ["FashionMNIST"])
     item = Compared(
         scale="reduced", place=tuple(pair for pair in place if pair[0] != "removal"), method="CyCp-Minimax",
         metric="test_auc", at=dict(place), dataset="FashionMNIST", difference=0.1,
     )  # fmt: skip
-    assert on_edge(plan, item) in (True, False)
+    cell = plan.cell("FashionMNIST", {**dict(place[1:]), "removal": 0}, "CyCp-Minimax")
+    assert on_edge(plan, item) == bool(plan.tuned(cell).edges)
+    monkeypatch.setattr(Tuned, "edges", ["lr"])
+    assert on_edge(plan, item)

@@ -199,6 +199,26 @@ def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [choose_device(wanted).type for wanted in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
 
 
+def test_a_gpu_is_reserved_before_pytorch_is_asked_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(training.gpus, "take", lambda: asked.append("take"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(asked.append("is_available")))
+    training.own_device("auto")
+    assert asked == ["take", "is_available"]
+    monkeypatch.setattr(training.gpus, "installed", lambda: ["GPU-1"])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert training.gpus.wanted("auto") and training.gpus.wanted("cuda") and not training.gpus.wanted("cpu")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert not training.gpus.wanted("auto"), "hidden"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(torch.version, "cuda", None)
+    assert not training.gpus.wanted("auto"), "a PyTorch for processors alone"
+    asked.clear()
+    training.own_device("auto")
+    assert asked == ["is_available"]
+
+
 def test_a_card_computes_in_full_precision_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     for name, value in (("deterministic", False), ("benchmark", True), ("allow_tf32", True)):

@@ -56,9 +56,8 @@ def _panel(plan: Plan, spec: FigureSpec, board: Board) -> Panel:
     front = front.sort_values("x")[["x", "mean"]]
     front = curve(FRONT, front.assign(low=front["mean"], high=front["mean"]))  # the dots are the methods' own
     remarks = sorted(board.scales - {plan.scale.name})
-    machines = {name for line in board.ranked if line.shown for name in line.first.hardware.split("; ")} - {
-        ""
-    }
-    remarks += ["several machines"] if spec.x == "seconds" and len(machines) > 1 else []
+    hardware = [line.first.hardware for line in board.ranked if line.shown and line.first.hardware]
+    several = len({name for names in hardware for name in names.split("; ")}) > 1
+    remarks += ["several machines"] if spec.x == "seconds" and several else []
     title = f"{board.dataset}" + (f" ({', '.join(remarks)})" if remarks else "")
     return Panel(title, spec.metrics[0], board.measure.label, joined_curves([*drawn.values(), front]))
