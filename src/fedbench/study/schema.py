@@ -75,9 +75,10 @@ class Config(Spec):
     """Number of clients that are computed together. Default: chosen automatically. The number changes speed; it changes
     results only by rounding, which may let validation select another round."""
     compile: bool | Literal["graph"] = False
-    """Compile the local steps before training. Compiling takes minutes once and needs a C++ compiler; MLPs then train
-    faster. It changes results by rounding, as `client_chunk` does. `graph`, for a GPU: record the steps as CUDA graphs
-    instead, which takes seconds and needs no compiler; convolutions then train two to six times as fast."""
+    """Compile the local steps before training. Compiling takes seconds for each form of a step and needs a C++
+    compiler; MLPs then train faster. It changes results by rounding, as `client_chunk` does. `graph`, for a GPU: record
+    the steps as CUDA graphs instead, which takes seconds and needs no compiler; convolutions then train two to six
+    times as fast."""
     inputs: Literal["auto", "device", "host"] = "auto"
     """Where inputs are kept. `device`: each job copies them into its memory. `host`: batches are read from the prepared
     file, which all jobs of a machine share. `auto`: jobs copy inputs that fit. The choice changes no result."""
@@ -139,7 +140,7 @@ class Paper(Spec):
     key: Name
     """Filled in by fedbench: the name of the file."""
     extends: str | None = None
-    """Another paper, whose definitions this file takes over and changes."""
+    """Another paper, whose definitions this file takes over and changes: what is required need not be said again."""
     title: str
     """Title, for tables and reports."""
     citation: str
