@@ -34,15 +34,15 @@ class Climb(Base):
     Attributes:
         dual_lr: step size of the dual variables lambda, eta_D.
         tolerance: how far a client's loss may exceed the mean loss, eps.
-        dual_scale: ``paper`` takes eta_D and f_i as above. ``code`` follows the authors' program: f_i is the sum over
-            the mini-batches of an epoch (here their number times the mean, where an incomplete mini-batch counts by
-            its samples), and the step size is eta_D / N.
+        dual_scale: ``paper`` takes eta_D and f_i as above. ``code`` follows the authors' program (c841a4d,
+            core/imbalance_fl.py 24): f_i is the sum over the mini-batches of an epoch (here their number times the
+            mean, where an incomplete mini-batch counts by its samples), and the step size is eta_D / N.
         dual_losses: the images on which f_i is computed: unchanged (``clean``), or augmented as in training, anew at
             each dual step (``augmented``). The paper says neither; the authors' program augments on CIFAR
             (shenzebang/Federated-Learning-Pytorch c841a4d, utils/general_utils.py 80-98). Without ``train.augment``
             both are the same.
         dual_every: rounds between dual steps, n_p.
-        dual_max: upper bound of lambda.
+        dual_max: upper bound of lambda; the authors' program has 100 (line 25) and later 5 (1599c17).
     """
 
     dual_lr: NotNegative

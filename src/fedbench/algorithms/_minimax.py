@@ -45,13 +45,13 @@ class Minimax(FederatedMethod):
 
     Attributes:
         score: the scores of the loss: ``sigmoid`` of the logit, or the ``logit``.
-        dual_step: the direction of alpha. ``batch`` is the batch gradient of F (the papers). ``running_means`` is
-            2 (b - a - alpha), the population gradient divided by p(1-p), with a and b in place of the mean scores (the
-            program of CODASCA); it is much better conditioned if positives are rare.
+        dual_step: the direction of alpha. ``batch`` is the batch gradient of F (the papers). ``running_means`` is 2 (b
+            - a - alpha), the population gradient divided by p(1-p), with a and b in place of the mean scores (the
+            programs above: 133; libauc/optimizers/pesg.py 342); it is much better conditioned if positives are rare.
         alpha_start: the first alpha, in [-1, 0].
         alpha_least: lower bound of alpha after each local step and restart; null for no bound.
         a_b: whether weight decay and clipping also apply to a and b; the papers do not say. ``free``: to w alone.
-            ``decay``: weight decay to a and b, too (main_codasca_cifar.py 124-130). ``clip``: both to a and b, too
+            ``decay``: weight decay to a and b, too (main_codasca_cifar.py 129-130). ``clip``: both to a and b, too
             (LibAUC, libauc/optimizers/pesg.py 274-276).
     """
 

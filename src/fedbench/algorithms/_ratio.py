@@ -30,10 +30,11 @@ class RatioLoss(Base):
     The first weights are computed at the initial model. The class is mixed in before a base solver.
 
     Attributes:
-        form: ``climb``, as in climb's program: R is a mean of ratios over the class's own output, and a batch's loss
-            is divided by the sum of its class weights. ``wang``, as in the program of Wang et al.: R is a ratio of sums
-            over the network weights whose update the class dominates, and a batch's loss is a plain mean. That program
-            takes the updates of local training; here both forms take one gradient.
+        form: ``climb``, as in climb's program (c841a4d, core/ratio_loss_fl.py 19-24, 41-44): R is a mean of ratios over
+            the class's own output, and a batch's loss is divided by the sum of its class weights. ``wang``, as in the
+            program of Wang et al.: R is a ratio of sums over the network weights whose update the class dominates, and
+            a batch's loss is a plain mean. That program takes the updates of local training; here both forms take one
+            gradient.
         n_aux: samples of each class in the server's auxiliary set.
         ratio_alpha: constant part of a class weight.
         ratio_beta: factor of the ratio R; 0 with ratio_alpha = 1 gives the base solver.

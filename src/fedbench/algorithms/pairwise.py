@@ -55,7 +55,8 @@ class Method(FederatedMethod):
         passive: passive scores of each label in a step, drawn without replacement within a client's round; if a pool
             has too few scores for that, all of them are taken in turn.
         opening: samples of each client that are scored for the first pools.
-        pool: the age of passive scores: from the last ``cycle`` or the last ``round``.
+        pool: the age of passive scores: from the last ``cycle`` or the last ``round``. FeDXL's program has first in,
+            first out (a3b2f29, FeDXL/main.py 216-217, 305-311), and draws with replacement (344, 358).
         share: a client's share of a pool: equal for all clients (``client``), or by the ``count`` of its scores.
         halves: the weights of the two means. A client without positives (or negatives) adds nothing to the mean over
             them. ``as_algorithm``: if N+ of N clients have positives and all have negatives, the averaged step is along

@@ -113,10 +113,11 @@ class PartitionSpec(Spec):
     least: int = Field(8, ge=1)
     """With `class_dirichlet`: the smallest number of samples of a client."""
     paired: bool = False
-    """With `silos`: positive and negative classes are dealt in the same shuffled order."""
+    """With `silos`: positive and negative classes are dealt in the same shuffled order, as in CODASCA's program
+    (050b00c, main_codasca_cifar.py 233-236)."""
     remainder: Literal["last", "random"] = "last"
     """With `mix`: which samples are left out if they do not divide evenly among the clients: samples of the
-    `last` class, or `random` samples."""
+    `last` class, or `random` samples, as in climb's program (c841a4d, utils/data_utils.py 146-163)."""
     of: int | None = Field(None, ge=1, le=1_000_000)
     """The samples are dealt to this many clients, and only the first `data.clients` of them train. With
     `clients: 1`, one client trains alone on its share."""

@@ -74,9 +74,9 @@ class NoiseSpec(Spec):
     std: float = Field(0.0, ge=0, lt=float("inf"))
     """Standard deviation of the noise."""
     shift: FiniteFloat = 0.0
-    """The mean of client k's noise is `shift` times (k - `centre`), with clients counted from 0. FeDXL's program, on
-    which cycp builds, has std 0.01, shift 0.01 and centre 8 on 16 machines (a3b2f29, FeDXL/main.py 129, arguments.py
-    40)."""
+    """The mean of client k's noise is `shift` times (k - `centre`), with clients counted from 0. FeDXL's script for
+    ChestMNIST has std 0.2 (0.01 unless given), shift 0.01 and centre 8 on 16 machines (a3b2f29, FeDXL/README 26-28,
+    FeDXL/main.py 129, arguments.py 40)."""
     centre: int = Field(0, ge=0)
     """The client whose noise has mean 0."""
 
@@ -125,9 +125,9 @@ class TrainSpec(Spec):
     """Stratified batches: each mini-batch holds a fixed number of positives, and the rest are negatives. A whole number
     is the number of positives; a sample then weighs in proportion to its class in the client's data, so that the mean
     of a batch is unbiased. A share below 1 is multiplied by `batch_size` and rounded down; all samples then weigh the
-    same, and min-max losses take the share of positives in batches for their prior. The DualSampler of LibAUC does so
-    (812f98f, libauc/sampler/sampler.py 217-246): if a client has few positives, some of them occur several times in an
-    epoch."""
+    same, and min-max losses take the share of positives in batches for their prior. LibAUC's DualSampler and loss do so
+    (812f98f, libauc/sampler/sampler.py 217-246, libauc/losses/auc.py 257-258): if a client has few positives, some of
+    them occur several times in an epoch."""
     prior: Literal["client", "pooled"] = "pooled"
     """The share of positives in min-max losses. `client`: the mean of the clients' shares. `pooled`: the share among
     all samples together. If clients differ, only with `client` is the mean of their losses the square loss of the AUC.
@@ -158,8 +158,9 @@ class TrainSpec(Spec):
     clip_norm: float | None = Field(None, gt=0)
     """The largest Euclidean norm of a client's gradient; a longer gradient is scaled down."""
     clip_value: float | None = Field(None, gt=0)
-    """The largest absolute value of a gradient's entries; larger entries are cut off. The program of CODASCA has 1
-    (main_codasca_cifar.py 124), and so does LibAUC (libauc/optimizers/pesg.py 274)."""
+    """The largest absolute value of a gradient's entries; larger entries are cut off. The programs of
+    CODASCA (ICML2021_FedDeepAUC_CODASCA 050b00c, main_codasca_cifar.py 125, 391) and LibAUC (812f98f,
+    libauc/optimizers/pesg.py 66, 274) have 1."""
     augment: Literal["none", "crop_flip", "crop_flips", "pad_crop_flip", "affine"] = "none"
     """Random changes of training images. `crop_flip`: crop by 2 pixels, flip left-right, resize back. `crop_flips`: the
     same, also flipped top-bottom, as on ChestMNIST in FeDXL (a3b2f29, FeDXL/main.py 120-126). `pad_crop_flip`: pad by 4
