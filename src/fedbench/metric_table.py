@@ -143,7 +143,7 @@ def rounds_to(metric: str, target: float, spent: str = "rounds") -> str:
         raise ValueError(
             f"rounds_to {metric}: a target lies between 0.5, which is chance, and 1; not at {target:g}"
         )
-    return f"{spent}_to_{metric}_{target:g}"
+    return f"{spent}_to_{metric}_{_exact(target)}"
 
 
 @functools.lru_cache(maxsize=1024)
@@ -158,7 +158,12 @@ def target(name: str) -> Target | None:
 
 def within(metric: str, spent: str, amount: float) -> str:
     """Name the metric "``metric`` at the last evaluation within a budget"; :func:`budget` reads it."""
-    return f"{metric}_within_{spent}_{amount:g}"
+    return f"{metric}_within_{spent}_{_exact(amount)}"
+
+
+def _exact(number: float) -> str:
+    """Write a number short, but with all its digits: it is read from the name again."""
+    return f"{number:g}" if float(f"{number:g}") == number else repr(number)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from toy import rewrite
 
 from fedbench import metric_table
 from fedbench.errors import UserError
-from fedbench.metric_table import ON_PARTS, measure
+from fedbench.metric_table import ON_PARTS, budget, measure, rounds_to, target, within
 from fedbench.study.configuration import load_paper
 
 
@@ -73,3 +73,10 @@ def test_a_paper_adds_metrics_of_its_own() -> None:
     rewrite(**asked, measures={"coverage": coverage})
     measured = load_paper("toy").measure("coverage")
     assert (measured.name, measured.sign, measured.matters) == ("coverage", -1, 0.02)
+
+
+@pytest.mark.parametrize("number", [1_272_325, 128_000, 3.8e6, 0.95, 0.123456789])
+def test_a_budget_and_a_target_are_read_again_to_the_last_digit(number: float) -> None:
+    spent, reached = budget(within("test_auc", "samples", number)), target(rounds_to("test_loss", number))
+    assert spent is not None and reached is not None
+    assert (spent.amount, reached.value) == (number, number)

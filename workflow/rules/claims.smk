@@ -17,8 +17,6 @@ rule claims:
     log:
         "logs/claims/{paper}.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     shell:
         "fedbench claims {wildcards.paper:q} --write --request {input.request:q} > {log:q} 2>&1"
 

@@ -9,8 +9,6 @@ rule prepare:
     log:
         "logs/prepare/{dataset}.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     threads: CALL.decoding_cores
     params:
         data_dir=subpath(output.summary, ancestor=2),
@@ -30,8 +28,6 @@ rule partition:
     log:
         "logs/partition/{dataset}/{key}.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     params:
         data_dir=subpath(output.arrays, ancestor=3),
         spec=CALL.partition_spec,

@@ -19,8 +19,6 @@ rule figure:
     log:
         "logs/figure/{paper}/{figure}.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     shell:
         "fedbench figure {wildcards.paper:q}/{wildcards.figure:q} --request {input.request:q} > {log:q} 2>&1"
 
@@ -37,7 +35,5 @@ rule own_figure:
     log:
         "logs/figure/{figure}.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     shell:
         "cp {input:q} figures/ > {log:q} 2>&1"

@@ -11,7 +11,5 @@ rule page:
     log:
         "logs/report/page.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     shell:
         "fedbench report --request {input.request:q} > {log:q} 2>&1"

@@ -19,8 +19,6 @@ rule table:
     log:
         "logs/table/{paper}/{table}.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     shell:
         "fedbench table {wildcards.paper:q}/{wildcards.table:q} --request {input.request:q} > {log:q} 2>&1"
 
@@ -33,10 +31,8 @@ rule typeset:
     log:
         "logs/typeset/{paper}/{table}.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     shell:
-        "python workflow/scripts/typeset.py {input:q} > {log:q} 2>&1"
+        "fedbench typeset {input:q} > {log:q} 2>&1"
 
 
 rule own_table:
@@ -53,8 +49,6 @@ rule own_table:
     log:
         "logs/table/{table}.log",
     localrule: True
-    conda:
-        "../envs/fedbench.yaml"
     shell:
         "cp {input:q} tables/ > {log:q} 2>&1"
 

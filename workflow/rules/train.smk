@@ -10,8 +10,6 @@ rule train:
         "results/cells/{scale}/{paper}/{dataset}/{setting}/{method}.json",
     log:
         "logs/train/{scale}/{paper}/{dataset}/{setting}/{method}.log",
-    conda:
-        "../envs/fedbench.yaml"
     threads: CALL.training_cores
     resources:
         gpu=CALL.gpu,

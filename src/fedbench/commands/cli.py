@@ -19,7 +19,6 @@ from fedbench.commands.options import (
     ScaleOption,
     SetOption,
     configured,
-    configured_for,
     cores_of,
 )
 from fedbench.errors import UserError, explain, unknown
@@ -68,7 +67,7 @@ def list_cells(
     from fedbench.store.runs import Store
     from fedbench.train.progress import whereabouts
 
-    plan, store = Plan(configured_for(pattern, scale, paper, set_)), Store()
+    plan, store = Plan(configured(scale, paper or cells.paper_of(pattern), set_)), Store()
     listed = cells.matching(plan.cells(), pattern)
     not_tuned = {cell.name for cell in plan.untuned(listed)}
     for cell in listed:
@@ -95,7 +94,7 @@ def run(
     from fedbench.store.runs import Store
     from fedbench.train.run_cells import train_all
 
-    config = configured_for(pattern, scale, paper, set_)
+    config = configured(scale, paper or cells.paper_of(pattern), set_)
     configuration.check_mirror(config)
     plan = Plan(config)
     if status := train_all(plan, cells.matching(plan.cells(), pattern), Store(), cores_of(cores)):
@@ -117,7 +116,7 @@ def predict(
     from fedbench.store import predictions
     from fedbench.store.runs import Store
 
-    config = configured_for(pattern, scale, paper, set_)
+    config = configured(scale, paper or cells.paper_of(pattern), set_)
     cell = cells.single(Plan(config).cells(), pattern)
     if images is not None and data is None:
         raise UserError("--images is the folder of the pictures that --data lists: give --data too")
@@ -155,7 +154,7 @@ def forget(
 
     if not (pattern or other_code):
         raise UserError("say which cells to forget, such as LocalSGDM, or give --other-code")
-    config = configured_for(pattern or "*", scale, paper, set_)
+    config = configured(scale, paper or cells.paper_of(pattern), set_)
     chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
     which = " that other code made" if other_code else ""
     gone = "\n".join(forget(chosen, Store(), other_code))

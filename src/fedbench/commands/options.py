@@ -12,7 +12,6 @@ import typer
 from fedbench import project
 from fedbench.errors import UserError, shortened
 from fedbench.study import configuration, layers
-from fedbench.study.cells import paper_of
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 from fedbench.workflow import requests
@@ -52,11 +51,6 @@ def configured(
     return configuration.load_config(overrides=given)
 
 
-def configured_for(pattern: str, scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
-    """Read the configuration likewise; the full name of a cell names its paper, unless the option does."""
-    return configured(scale, paper or paper_of(pattern), overrides)
-
-
 def cores_of(text: str) -> int:
     """Read a number of cores; ``all`` are those that this process may use."""
     if text == "all":
@@ -80,7 +74,5 @@ def planned(text: str, config: Config, kind: str = "") -> tuple[Plan, str]:
     if kind == "figure" and name in plan.study.tables:
         raise UserError(f"{name} is a table of {paper}: `fedbench table {paper}/{name}` builds it")
     if name == "claims":
-        raise UserError(
-            f"`fedbench claims {paper}` prints them, with --write it builds their table and figure"
-        )
+        raise UserError(f"`fedbench claims {paper}` prints them, with --write it builds their table")
     return plan, name

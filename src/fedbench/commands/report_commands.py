@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,16 +23,6 @@ from fedbench.commands.show import described_cell, described_figure
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
 from fedbench.workflow import requests
-
-
-@contextlib.contextmanager
-def without_collection() -> Iterator[None]:
-    """Look for no garbage meanwhile: before the end there is little, and to look for it takes a tenth of the time."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _asked(
@@ -110,7 +98,6 @@ def figure(
         print(path)
 
 
-@without_collection()
 def claims(
     paper: Annotated[str | None, typer.Argument(help="a paper's key")] = None,
     write: Annotated[bool, typer.Option("--write", help="write the claims table to files")] = False,
@@ -137,7 +124,6 @@ def claims(
             print(f"{paper} makes no claims: there is no `claims:` in {configuration.study_path(paper)}")
 
 
-@without_collection()
 def report(
     scale: ScaleOption = None,
     paper: PaperOption = None,
@@ -153,6 +139,13 @@ def report(
     print(page.save_page(config))
 
 
+def typeset(tex: Annotated[Path, typer.Argument(help="tables/climb/table2.tex")]) -> None:
+    """Compile a table to the PDF beside it."""
+    from fedbench.report.pdf import build_pdf
+
+    print(build_pdf(tex))
+
+
 def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
     """Pack a table for evaluators: code, runs, the table, how to check it, as a zip."""
     from fedbench.report import artifact as artifacts
@@ -163,6 +156,7 @@ def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "table": table,
+    "typeset": typeset,
     "show": show,
     "export": export,
     "figure": figure,

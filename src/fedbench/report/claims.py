@@ -188,10 +188,13 @@ def effect_text(finding: Finding, paper: Paper) -> str:
         sign = 1 if ratio.at_most is None else -1
         mean, *ends = (math.exp(sign * number) for number in (mean, *ends))
     decimals = finding.measure.decimals
-    value, *interval = (
-        "−" * (v < 0) + "∞" if math.isinf(v) else f"{v:.2f}" if ratio else signed(v, decimals)
-        for v in (mean, *sorted(ends))
-    )
+
+    def written(number: float) -> str:
+        if math.isinf(number):
+            return "∞" if number > 0 else "−∞"
+        return f"{number:.2f}" if ratio else signed(number, decimals)
+
+    value, *interval = map(written, (mean, *sorted(ends)))
     where = ", ".join(axis_text(paper, "dataset", name) for name in at.stand_in)
     if at.deciding_place and len(at.places) > 1:
         where = place_text(paper, at.deciding_place, at.places)

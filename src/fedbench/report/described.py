@@ -182,7 +182,7 @@ def _by_dataset(cells: Iterable[Cell]) -> dict[str, list[RunSpec]]:
 
 
 def _count(number: float, unit: str) -> str:
-    return f"{number:g} {unit}{'s' * (number != 1)}"
+    return f"{number:.15g} {unit}{'s' * (number != 1)}"
 
 
 def _unique(texts: Iterable[str]) -> list[str]:

@@ -67,8 +67,10 @@ def counts_of(plan: Plan, spec: TableSpec, axes: Axes) -> Facts:
             split: shipped[key, split] for split in wanted if (key, split) in shipped and split not in counts
         }
         facts.known[dataset, *values] = counts | lent
-        facts.elsewhere |= dict.fromkeys([name] if lent else [])
-        facts.missing |= dict.fromkeys([] if {*wanted} <= {*counts, *lent} else [name])
+        if lent:
+            facts.elsewhere[name] = None
+        if not {*wanted} <= {*counts, *lent}:
+            facts.missing[name] = None
     return facts
 
 

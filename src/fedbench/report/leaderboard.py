@@ -163,9 +163,9 @@ def _added(paper: Paper, shown: Sequence[Board]) -> list[str]:
     """Say of methods that this paper adds to another's board where they stand."""
     added = paper.defined.get("methods", []) if paper.extends else []
     return [
-        f"{_label(paper, line.method)} {f'on {board.dataset}' if board.dataset else 'on average'}: "
-        f"rank {line.rank} of {board.count}."
+        f"{_label(paper, line.method)} {where}: rank {line.rank} of {board.count}."
         for board in shown
+        for where in [f"on {axis_text(paper, 'dataset', board.dataset)}" if board.dataset else "on average"]
         for line in board.ranked
         if line.method in added
     ]

@@ -35,14 +35,14 @@ def installed() -> bool:
     return all(map(shutil.which, ("latexmk", "pdflatex")))
 
 
-def build_pdf(tex: Path) -> Path | None:
-    """Compile a table to ``<stem>.pdf`` beside it; None where LaTeX is not installed. Same input, same bytes.
+def build_pdf(tex: Path) -> Path:
+    """Compile a table to ``<stem>.pdf`` beside it. Same input, same bytes.
 
-    What is too wide or too tall for the page is logged as a warning. :class:`UserError` with LaTeX's own
-    words when the table does not compile.
+    What is too wide or too tall for the page is logged as a warning. :class:`UserError` where LaTeX is not installed,
+    and with its own words when the table does not compile.
     """
     if not installed():
-        return None
+        raise UserError("no LaTeX here; install texlive-latex-recommended and latexmk")
     # numbered as in the paper
     number = rf"\renewcommand{{\thetable}}{{{escape(tex.stem.removeprefix('table'))}}}" + "\n"
     content, complaints = compile_source(WRAPPER % (number + tex.read_text(encoding="utf-8")), str(tex))

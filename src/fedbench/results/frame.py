@@ -38,7 +38,7 @@ class Row(NamedTuple):
     status: str = FINISHED  # finished, averaged, undefined, diverged or failed; not run where runs lack
     reason: str = ""  # why it is that, or how near it came to a target
     pace: float = NAN  # how much the metric still changed in the last fifth of training, NaN if not known
-    sign: str = ""  # the word of :mod:`idle` for what shows that the run learned nothing, else empty
+    sign: str = ""  # the word of :mod:`run_facts` for what shows that the run learned nothing, else empty
     commit: str = ""  # of the code that made it; several are separated by blanks
     hardware: str = ""  # what it ran on; several are separated by semicolons
     source: str = ""  # the file it was read from, with the line of one that was shipped

@@ -30,7 +30,7 @@ from fedbench.study.schema import Value
 Kind = Literal["curves", "clients"]
 Type = Literal["str", "int", "float", "Int64"]
 """Of a column, as pandas calls it."""
-FIRST = ("paper", "reduced")
+NEAREST = ("paper", "reduced")
 """Scales in the order in which they come near to the paper; others follow."""
 COLUMNS: Mapping[str, Type] = {
     "method": "str", "seed": "int", "key": "str", "metric": "str", "value": "float", "status": "str", "reason": "str",
@@ -50,6 +50,11 @@ FACTS = "facts.csv"
 """The file of ``reproduced/`` with the counts."""
 Facts = Mapping[tuple[str, str], Counts]
 """Counts by key and split."""
+
+
+def from_paper(scale: str) -> int:
+    """Say how far a scale is from the paper, for an order."""
+    return NEAREST.index(scale) if scale in NEAREST else len(NEAREST)
 
 
 def path_of(scale: str, study: str, kind: Kind | Literal[""] = "") -> Path:
@@ -77,7 +82,7 @@ class Shipped:
                 self._runs.setdefault(scale, {}).update(runs)
                 for (dataset, method), of_method in seeds.items():
                     self._seeds.setdefault((scale, dataset, method), set()).update(of_method)
-        self.scales = sorted(self._runs, key=lambda name: (name not in FIRST, name not in FIRST[:1], name))
+        self.scales = sorted(self._runs, key=lambda name: (from_paper(name), name))
 
     def runs(self, cell: Cell, trained: Collection[int] = ()) -> dict[int, Run]:
         """Return the shipped runs of a cell by seed: those it lacks, or all where none is ``trained``."""

@@ -32,6 +32,14 @@ REDUCED = Config(scale="reduced")
 """Three seeds of CIFAR10 and FashionMNIST."""
 METRICS = {"localscgdam": ("test_auc",), "climb": ("test_minority_accuracy", "test_overall_accuracy")}
 TRAIN = {"iterations": 100, "period": 4, "batch_size": 8}
+TABLE: dict[str, Any] = {
+    "title": "T", "datasets": ["CIFAR10"], "methods": ["CoDA", "LocalSGDM"], "settings": {"p": [4, 8]},
+    "metrics": ["test_auc"], "rows": ["method"], "columns": ["p"],
+}  # fmt: skip
+FIGURE: dict[str, Any] = {
+    "title": "T", "panels": "dataset", "datasets": ["CIFAR10"], "methods": ["CoDA", "LocalSGDM"],
+    "settings": {"p": [4, 8, 16]}, "metrics": ["test_auc"],
+}  # fmt: skip
 
 
 def _dataset(name: str, printed: bool = True) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from report_project import METHODS, REDUCED, Project, localscgdam, run_result
+from report_project import FIGURE, METHODS, REDUCED, Project, localscgdam, run_result
 
 from fedbench import sealed_json
 from fedbench.data.summary import Counts
@@ -169,11 +169,7 @@ def test_methods_of_a_study_differ_without_colour_too_and_what_it_proposes_is_th
     assert {name for name, look in looks.items() if look.width == style.THICK} == {*paper.proposes}
 
 
-BASE: dict[str, Any] = {
-    "title": "T", "panels": "dataset", "datasets": ["CIFAR10"], "methods": ["CoDA", "LocalSGDM"],
-    "settings": {"p": [4, 8, 16]}, "metrics": ["test_auc"],
-}  # fmt: skip
-ONE = BASE | {"settings": {"p": [4]}, "methods": ["CoDA"]}
+ONE = FIGURE | {"settings": {"p": [4]}, "methods": ["CoDA"]}
 
 
 def figure(project: Project, spec: dict[str, Any], **coda: Any) -> None:
@@ -196,7 +192,7 @@ def remade(project: Project, key: str, made: dict[str, Any]) -> None:
 
 def test_final_values_are_shown_from_what_is_shipped_and_trained_here(project: Project) -> None:
     """Two of three cells are exported with four seeds and removed; the third is trained shown_here."""
-    figure(project, BASE | {"kind": "final", "x": "p", "log": "x"})
+    figure(project, FIGURE | {"kind": "final", "x": "p", "log": "x"})
     four = REDUCED.model_copy(update={"seeds": [0, 1, 2, 3]})
 
     def of_coda(cell: Cell) -> list[float]:
@@ -255,7 +251,7 @@ def test_two_axes_of_panels_are_rows_and_columns(project: Project) -> None:
     """Without the row of the imbalance 0.2, of which nothing ran."""
     figure(
         project,
-        BASE | {"panels": ["imratio", "method"], "settings": {"p": [4, 8], "imratio": [0.1, 0.2, 0.3]}},
+        FIGURE | {"panels": ["imratio", "method"], "settings": {"p": [4, 8], "imratio": [0.1, 0.2, 0.3]}},
     )
     project.fill("localscgdam", "figure1")
     for cell in project.cells("localscgdam", "figure1"):

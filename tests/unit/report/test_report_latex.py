@@ -63,7 +63,7 @@ def test_latex_takes_any_text(project: Project) -> None:
     config = REDUCED
     tex, _, markdown, *_ = tables.save_table(Plan(config, "my_paper"), "table2")
     tex.rename(odd := tex.with_name("table2 ę#.tex"))
-    assert build_pdf(odd) is not None
+    build_pdf(odd)
     assert "**A title of two paragraphs: " in markdown.read_text()
 
 
@@ -78,7 +78,7 @@ def test_latex_takes_it_and_nothing_sticks_out(
     tex = tables.save_table(Plan(config, paper), name)[0]
     assert re.findall(r"\\usepackage\{(.+)\}", tex.read_text()) == ["booktabs,graphicx"]
     pdf = build_pdf(tex)
-    assert pdf is not None and caplog.messages == []
+    assert caplog.messages == []
     done = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True)
     assert f"Table {name.removeprefix('table')}: " in done.stdout, "numbered as in the paper, not from one"
 
@@ -106,11 +106,15 @@ def test_latex_errors_and_overfull_lines_are_told(tmp_path: Path, caplog: pytest
     assert build_pdf(wide) and "wide.tex: Overfull \\hbox" in caplog.text
 
 
-def test_without_latex_there_is_no_pdf_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_latex_there_is_no_pdf_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     tex = tmp_path / "table.tex"
     tex.write_text("anything\n")
-    assert build_pdf(tex) is None and not tex.with_suffix(".pdf").exists()
+    with pytest.raises(UserError, match="no LaTeX here"):
+        build_pdf(tex)
+    assert not tex.with_suffix(".pdf").exists()
 
 
 ROOT = Path(__file__).parents[3]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from report_project import REDUCED, Project, cell_of, line, localscgdam, run_result, table_of
+from report_project import REDUCED, TABLE, Project, cell_of, line, localscgdam, run_result, table_of
 
 from fedbench import sealed_json
 from fedbench.data.partition import partition_path
@@ -112,16 +112,10 @@ def test_the_report_imports_neither_torch_nor_scipys_statistics() -> None:
     assert done.stdout.strip() == "set()"
 
 
-BASE = {
-    "title": "T", "datasets": ["CIFAR10"], "methods": ["CoDA", "LocalSGDM"], "settings": {"p": [4, 8]},
-    "metrics": ["test_auc"], "rows": ["method"], "columns": ["p"],
-}  # fmt: skip
-
-
 def table(project: Project, methods: dict[str, Any] | None = None, **changes: Any) -> None:
-    """Write a paper whose table1 is BASE with changes."""
+    """Write a paper whose table1 is TABLE with changes."""
     paper = localscgdam()
-    paper["tables"]["table1"] = BASE | changes
+    paper["tables"]["table1"] = TABLE | changes
     paper["claims"] = []
     for name, entry in (methods or {}).items():
         paper["methods"][name] |= entry

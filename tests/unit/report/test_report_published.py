@@ -22,13 +22,12 @@ from fedbench.study.schema import Value
 ROOT = Path(__file__).parents[3]
 PAPERS = [load_paper(key) for key in paper_keys()]
 # what is printed of the data themselves stands in files of their own
-FILE = {
-    (paper.key, name): spec.published
+COMPARABLE = [
+    (paper.key, name)
     for paper in PAPERS
     for name, spec in paper.tables.items()
     if spec.published and not spec.published.endswith("_data.csv")
-}
-COMPARABLE = list(FILE)
+]
 
 
 def test_index_lists_every_file_with_its_rows() -> None:

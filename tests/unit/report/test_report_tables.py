@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from report_project import METHODS, REDUCED, Project, line, localscgdam, run_result, table_of
+from report_project import FIGURE, METHODS, REDUCED, TABLE, Project, line, localscgdam, run_result, table_of
 
 from fedbench.data.partition import make_partition
 from fedbench.data.prepared import prepare
@@ -183,14 +183,6 @@ def test_two_numbers_in_a_cell_doubtful_print_and_a_trouble_of_both_that_is_said
     assert r"\quad $\alpha$ = 0 & ours & diverged 2/3 & 0." in table_of(REDUCED, "climb", "table2").tex()
 
 
-TABLE: dict[str, Any] = {
-    "title": "T", "datasets": ["CIFAR10"], "methods": ["CoDA", "LocalSGDM"], "settings": {"p": [4, 8]},
-    "metrics": ["test_auc"], "rows": ["method"], "columns": ["p"],
-}  # fmt: skip
-FIGURE: dict[str, Any] = {
-    "title": "T", "panels": "dataset", "datasets": ["CIFAR10"], "methods": ["CoDA", "LocalSGDM"],
-    "settings": {"p": [4, 8, 16]}, "metrics": ["test_auc"],
-}  # fmt: skip
 FINAL = FIGURE | {"kind": "final", "x": "p", "log": "x"}
 FOREST = FIGURE | {"kind": "forest", "settings": {"p": [4]}}
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbench.results.claims.effects import log_ratio
 from fedbench.results.claims.judge import (
     CONTRADICTED,
     LOST,
@@ -26,7 +25,6 @@ from fedbench.results.claims.judge import (
     verdict,
 )
 from fedbench.results.claims.rules import Rule, averaged, p_values
-from fedbench.results.statistics import p_positive
 
 BETTER = Rule("better", matters=0.005)
 NAN = math.nan
@@ -224,13 +222,6 @@ class TestByHand:
         both = [[[-math.inf] * 3], [[math.inf] * 3]]
         assert verdict(both, four).kind == UNDECIDED
 
-    def test_a_miss_bounds_the_ratio(self) -> None:
-        inf = math.inf
-        assert log_ratio(100, 25, 200, 200) == (pytest.approx(math.log(4)),) * 2
-        assert log_ratio(inf, 25, 200, 200) == (pytest.approx(math.log(8)), inf)
-        assert log_ratio(100, inf, 200, 200) == (-inf, pytest.approx(math.log(0.5)))
-        assert log_ratio(inf, inf, 200, 200) == (-inf, inf)
-
 
 class TestAgainstScipy:
     @pytest.mark.parametrize("seeds", [3, 4, 5, 8])
@@ -249,13 +240,8 @@ class TestAgainstScipy:
             low = effect(d).low
             assert (verdict([[d]], Rule("better", margin=margin)).kind == SUPPORTED) == (low > margin)
 
-    def test_power_of_what_is_detectable(self) -> None:
-        """The numbers of the specification, and the power by simulation."""
+    def test_what_is_detectable(self) -> None:
         assert [round(detectable(n), 2) for n in (3, 5, 8, 10)] == [2.30, 1.36, 0.98, 0.85]
-        rng = np.random.default_rng(0)
-        for n in (3, 4):
-            result = p_positive(rng.normal(detectable(n), 1, (20_000, n))) <= 0.05
-            assert result.mean() == pytest.approx(0.8, abs=0.02)
 
 
 class TestPlacesThatWait:

@@ -66,7 +66,7 @@ def test_ends() -> None:
     for few in (np.arange(20) < 1, np.arange(20) < 0):
         assert math.isnan(correlation(few.astype(np.int64), first[None], second[None]))
     low, high = gain_interval(0.8, 0.8, 10, 10, 0.0, 1.0)
-    assert low == pytest.approx(high - (high - low)) and gain_interval(0.9, 0.9, 10, 10, 0.1, 1.0)[1] >= 0.1
+    assert low == pytest.approx(-high) and gain_interval(0.9, 0.9, 10, 10, 0.1, 1.0)[1] >= 0.1
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,6 @@ CURVE = pd.DataFrame(
     {
         "iteration": [0, 100, 200, 300, 350, 400],
         "test_auc": [0.5, 0.6, 0.7, 0.8, 0.82, 0.81],
-        "val_auc": [0.5, 0.6, 0.9, 0.9, 0.8, 0.8],
-        "val_loss": [1.0, 0.9, 0.8, 0.2, 0.5, 0.6],
-        "test_loss": [1.0, 0.9, 0.8, 0.7, 0.5, 0.6],
     }
 )
 
@@ -32,12 +29,3 @@ def test_the_pace_is_that_before_step_sizes_fell() -> None:
     falling = TRAIN.model_copy(update={"decay_at": (0.5,)})
     paces = [run_facts({"test_auc": 0.8}, curve, train, {})["test_auc"]["pace"] for train in (falling, TRAIN)]
     assert paces == pytest.approx([0.1, 0.0], abs=1e-9)
-
-
-def test_a_run_that_predicts_one_class_says_so() -> None:
-    facts = run_facts({"test_accuracy": 0.7, "val_accuracy": 0.7}, pd.DataFrame(), TRAIN, {"test": [7, 3]})
-    assert facts == {"test_accuracy": {"sign": "one class"}}
-
-
-def test_nothing_is_said_of_a_run_without_a_curve() -> None:
-    assert run_facts({"test_auc": 0.8}, pd.DataFrame(), TRAIN, {}) == {}

@@ -59,5 +59,6 @@ def _panel(plan: Plan, spec: FigureSpec, board: Board) -> Panel:
     hardware = [line.first.hardware for line in board.ranked if line.shown and line.first.hardware]
     several = len({name for names in hardware for name in names.split("; ")}) > 1
     remarks += ["several machines"] if spec.x == "seconds" and several else []
-    title = f"{board.dataset}" + (f" ({', '.join(remarks)})" if remarks else "")
+    title = axis_text(plan.study, "dataset", str(board.dataset))
+    title += f" ({', '.join(remarks)})" if remarks else ""
     return Panel(title, spec.metrics[0], board.measure.label, joined_curves([*drawn.values(), front]))

@@ -60,9 +60,7 @@ def styles_in_order(labels: Sequence[str]) -> dict[str, Style]:
 def styles_of_methods(paper: Paper) -> dict[str, Style]:
     """Return the looks of a study's methods by name, the same in all its figures; what it proposes is thick."""
     looks = styles_in_order([*paper.methods])
-    return {
-        name: replace(looks[name], width=THICK) if name in paper.proposes else looks[name] for name in looks
-    }
+    return looks | {name: replace(looks[name], width=THICK) for name in paper.proposes}
 
 
 def styles_of(labels: Iterable[str], paper: Paper) -> dict[str, Style]:

@@ -29,7 +29,7 @@ from fedbench.report.processes import at_once
 from fedbench.results.claims.findings import AtScale
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
 from fedbench.results.names import target_name
-from fedbench.results.shipped import FIRST
+from fedbench.results.shipped import from_paper
 from fedbench.store.provenance import commit
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -85,18 +85,15 @@ def best_scales(made: Sequence[Chapter]) -> list[tuple[Chapter, Number]]:
     best: dict[object, tuple[Chapter, Number]] = {}
     for chapter in made:
         for key, number in chapter.numbers.items():
-            if number.compares and number.item.has_print:
+            if number.item.has_print and chapter.paper.targets[number.target].kind != "rates":
                 best[key] = min(best.get(key, (chapter, number)), (chapter, number), key=_distance)
     return [*best.values()]
 
 
 def _distance(of: tuple[Chapter, Number]) -> tuple[int, int]:
     """Tell how far a number is from being the paper's result: what it lacks, then its scale."""
-    scale, state = of[0].scale.name, of[1].counts_as
-    return (
-        NO_RESULT.index(state) + 1 if state in NO_RESULT else 0,
-        FIRST.index(scale) if scale in FIRST else len(FIRST),
-    )
+    state = of[1].counts_as
+    return NO_RESULT.index(state) + 1 if state in NO_RESULT else 0, from_paper(of[0].scale.name)
 
 
 def text_of(chapter: Chapter, published: Sequence[Number]) -> ChapterText:

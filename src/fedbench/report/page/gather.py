@@ -6,7 +6,6 @@ import functools
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
 
-from fedbench.outputs import REPRODUCED
 from fedbench.report import claims as claim_tables
 from fedbench.report import described, tables
 from fedbench.report.figures import build as figures
@@ -22,7 +21,7 @@ from fedbench.results.frame import Compared, records
 from fedbench.results.names import DECIMALS
 from fedbench.results.places import place_of
 from fedbench.results.published import printed_results
-from fedbench.results.shipped import load_curves
+from fedbench.results.shipped import load_curves, path_of
 from fedbench.store.cell_files import FOLDER as RESULTS
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
@@ -38,34 +37,29 @@ Views = dict[Hashable, CellView]
 def studies(config: Config) -> dict[str, list[str]]:
     """List the studies to show with their scales: the configured ones first, then whatever else has results on disk."""
     scales = sorted(scale_names(), key=lambda scale: scale != config.scale)
-    shown = {
-        study: [scale for scale in scales if (study, scale) == (config.paper, config.scale)
-                or _trained(study, scale) or _shipped(config, study, scale)]
-        for study in sorted(paper_keys(), key=lambda study: study != config.paper)
-    }  # fmt: skip
-    return {study: of_study for study, of_study in shown.items() if of_study}
+    shown: dict[str, list[str]] = {}
+    for study in sorted(paper_keys(), key=lambda study: study != config.paper):
+        for scale in scales:
+            asked, lent = (study, scale) == (config.paper, config.scale), path_of(scale, study).is_file()
+            if asked or _trained(study, scale) or (config.shipped and lent):
+                shown.setdefault(study, []).append(scale)
+    return shown
 
 
 def chapters(config: Config, study: str, scales: Sequence[str]) -> list[Chapter]:
     """Gather a study at some scales, its claims with the first; what a call sets is for the configured pair alone."""
-    file, plan = load_config(), None
+    file, plan = load_config(), Plan(config, study)
     gathered: list[Chapter] = []
     for scale in scales:
         asked = config if (study, scale) == (config.paper, config.scale) else file
         chosen = asked.model_copy(update={"scale": scale, "shipped": config.shipped})
-        plan = plan.at(chosen) if plan else Plan(chosen, study)
-        gathered.append(chapter(plan, claims=not gathered))
+        gathered.append(chapter(plan.at(chosen), claims=not gathered))
     return gathered
 
 
 def _trained(paper: str, scale: str) -> bool:
     """Say whether a paper has results on disk at a scale."""
     return any((RESULTS / scale / paper).rglob("*.json"))
-
-
-def _shipped(config: Config, paper: str, scale: str) -> bool:
-    """Say whether numbers of a paper at a scale came with the repository."""
-    return config.shipped and (REPRODUCED / scale / f"{paper}.csv").is_file()
 
 
 def _widened(plan: Plan) -> Plan:
@@ -119,13 +113,12 @@ def _view(plan: Plan, cell: Cell) -> CellView:
 
 def _number(plan: Plan, views: Views, target: str, entry: Entry) -> Number:
     """Return what stands in a place; its cell keeps the one number of each metric that has a published value."""
-    study, item = plan.study, entry.item
+    item = entry.item
     assert item is not None
     view = views.get(frozenset(item.at.items())) if item.of_scale else None
     without = "" if view is None else TRAINING if view.where else view.log.says if view.log else ""
-    compares = target not in study.tables or study.tables[target].kind != "rates"
     setting = setting_text(plan, str(item.at["dataset"]), item.at)
-    number = Number(target, entry, state_of(item, without), setting, view, compares)
+    number = Number(target, entry, state_of(item, without), setting, view)
     if view is not None:
         known = view.numbers.get(item.metric)
         if known is None or (item.has_print and not known.item.has_print):

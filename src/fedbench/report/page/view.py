@@ -96,7 +96,6 @@ class Number:
     state: State
     setting: str
     cell: CellView | None
-    compares: bool = True
 
     @property
     def item(self) -> Compared:

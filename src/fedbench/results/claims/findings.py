@@ -32,13 +32,12 @@ from fedbench.results.claims.rules import Rule
 from fedbench.results.frame import DIVERGED
 from fedbench.results.places import Place, members, places_of, words_of
 from fedbench.results.published import printed
+from fedbench.results.shipped import from_paper
 from fedbench.results.statistics import false_discovery
 from fedbench.study.claims import ClaimSpec
 from fedbench.study.configuration import CONFIG_DIR, load_config, scale_names
 from fedbench.study.plan import Plan
 
-SCALES = ("reduced", "paper")
-"""In the order in which they come nearer to the paper; others come before."""
 STAND_IN = "stand-in"
 EARLY = "curves still move"
 """Why a scale that trains for less time than the paper has no verdict."""
@@ -172,7 +171,7 @@ def _plans(plan: Plan) -> Iterator[Plan]:
     """Yield the plan of every scale: of others than its own with what the file says instead of this call."""
     config = plan.config
     file = load_config() if (CONFIG_DIR / "config.yaml").exists() else config
-    for name in sorted(scale_names(), key=lambda name: SCALES.index(name) if name in SCALES else -1):
+    for name in sorted(scale_names(), key=from_paper, reverse=True):
         update = {"scale": name, "shipped": config.shipped}
         yield plan.at((config if name == config.scale else file).model_copy(update=update))
 
@@ -200,7 +199,7 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     if judged.kind in (CONTRADICTED, UNSUPPORTED) and asked.rule.holds == "some" and len(places) < total:
         judged = replace(judged, kind=UNDECIDED)  # one of those that have not run may show it
     longer = asked.agrees_after_longer(numbers, of_paper, effects) if len(used) and not stand_in else None
-    decided = judged.kind not in (UNDECIDED, NOT_TESTED) and scale != SCALES[-1]
+    decided = judged.kind not in (UNDECIDED, NOT_TESTED) and from_paper(scale) > 0
     early = decided and longer is False
     of_ends = asked.measure.matters > 0 and not (claim.ratio and claim.ratio.needs)
     of_ours = [data for data in map(_dataset, places) if claim.own_data and not paper.datasets[data].printed]

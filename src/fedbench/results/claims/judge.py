@@ -57,7 +57,7 @@ class Verdict:
 
     Attributes:
         kind: supported, contradicted, not supported, undecided, not testable or not run.
-        the effect averaged over places, for `some` that of the best; of several rivals or conditions the least.
+        overall: the effect averaged over places, for `some` that of the best; of several rivals the least.
         seeds: how many it rests on.
         outcomes: of each place by itself, won, lost or open.
         shown: at how many places the means show what is claimed; of an average whether it does.
