@@ -54,7 +54,7 @@ def refused(message: str) -> None:
         prepare("mine", "data")
     said = explain(caught.value)
     assert "\n" not in said and len(said) < LINE + 50 and said.isprintable()
-    assert not list(Path("data").rglob("*.npz"))
+    assert not list(Path("data").rglob("*.npy"))
 
 
 class Pickled:

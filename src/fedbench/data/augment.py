@@ -12,8 +12,6 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample, interpolate, pad
 
 GREY = 128 / 255
-_SMALL = 1 << 13
-"""Pixels up to which a call of PyTorch takes longer than turning them takes NumPy."""
 
 
 def scaled(inputs: Tensor) -> Tensor:
@@ -93,13 +91,11 @@ def _crop_and_flip(inputs: Tensor, height: int, width: int, numbers: np.ndarray)
     top, left, flip = (numbers * (rows, columns, 2)).astype(np.int64).T
     if inputs.device.type != "cpu":
         return scaled(_gathered(inputs, (height, width), top, left, flip))
-    integers, large = inputs.dtype == torch.uint8, height * width > _SMALL
+    integers = inputs.dtype == torch.uint8
     crops = torch.empty((*inputs.shape[:2], height, width), dtype=None if integers else inputs.dtype)
     for crop, sample, y, x, turned in zip(crops.numpy(), inputs.numpy(), top, left, flip, strict=True):
         window = sample[:, y : y + height, x : x + width]
-        if turned:  # NumPy turns number by number, PyTorch many at once
-            window = torch.from_numpy(window).flip(-1).numpy() if large else window[..., ::-1]
-        crop[:] = window
+        crop[:] = window[..., ::-1] if turned else window
         if integers:  # while the sample is in the processor's cache
             crop *= 1 / 255
     return crops

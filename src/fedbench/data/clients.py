@@ -66,9 +66,12 @@ def as_seen(shape: Sequence[int], spec: TrainSpec) -> tuple[int, ...]:
     if spec.normalize is None or not shape:
         return tuple(shape)
     means = len(spec.normalize.mean)
-    if 1 not in (means, shape[0]) and means != shape[0]:
-        raise UserError(f"train.normalize has {means} means, but a sample has {shape[0]} channels")
-    return (max(means, shape[0]), *shape[1:])
+    if shape[0] not in (1, means):
+        raise UserError(
+            f"train.normalize has {means} means, but a sample has {shape[0]} channels: give a mean and a std for each,"
+            " or take it away (normalize: null)"
+        )
+    return (means, *shape[1:])
 
 
 class ClientData:

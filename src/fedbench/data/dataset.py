@@ -6,9 +6,10 @@ import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from pydantic import PositiveInt
 
 from fedbench.data.download import Download, available, obtain
 from fedbench.data.picture import Form
@@ -211,6 +212,7 @@ class PictureSet(Dataset):
             fraction of the time.
     """
 
+    shape: tuple[Literal[1, 3], PositiveInt, PositiveInt]
     draft: bool = False
 
     @property

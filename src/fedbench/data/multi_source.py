@@ -29,12 +29,6 @@ class Rows:
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, positions: np.ndarray) -> np.ndarray:
-        """Copy the rows at ``positions`` ``[m]``, in their order."""
-        rows = np.empty((len(positions), *self.shape[1:]), self.dtype)
-        self.take(positions, 0, rows)
-        return rows
-
     def take(self, positions: np.ndarray, axis: int, out: np.ndarray, mode: str = "clip") -> None:
         """Copy the rows at ``positions`` ``[m]`` into ``out`` [m, ...]; ``axis`` is 0, and they are in range."""
         owner = np.searchsorted(self._ends, positions, side="right")
@@ -94,10 +88,10 @@ def _together(checksums: list[str]) -> str:
 
 def _numbered(parts: Sequence[Prepared]) -> np.ndarray | None:
     """Number the groups through, so that no two sources share one; either all have groups or none."""
-    numbers = [
-        np.unique(part.group_train, return_inverse=True)[1] for part in parts if part.group_train is not None
-    ]
-    above = np.cumsum([0, *(number.max() + 1 for number in numbers)])
-    return (
-        np.concatenate([own + more for own, more in zip(numbers, above, strict=False)]) if numbers else None
-    )
+    numbers, above = [], 0
+    for part in parts:
+        if part.group_train is None:
+            return None
+        numbers.append(np.unique(part.group_train, return_inverse=True)[1] + above)
+        above = numbers[-1].max() + 1
+    return np.concatenate(numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from fedbench.spec.base import Name, Spec, digest_of, mapping_of
 
@@ -125,16 +125,6 @@ class PartitionSpec(Spec):
     """Options of a rule from a file or package of your own."""
 
 
-def _share_or_own(value: Any) -> Any:
-    """Refuse any other value with one message; a union of types would give a message for each type."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value != "own" and not (number and 0 <= value < 1):
-        raise ValueError(
-            "give the share to hold out, from 0 to less than 1, or own for the dataset's own part"
-        )
-    return value
-
-
 _CLIENTS: dict[str, Any] = {
     "anyOf": [{"type": "integer", "minimum": 1, "maximum": 1_000_000}, {"const": "sites"}]
 }
@@ -160,7 +150,7 @@ class DataSpec(Spec):
     """How the training samples are dealt to clients."""
     clients: Annotated[int, WithJsonSchema(_CLIENTS)] = Field(ge=1, le=1_000_000)
     """Number of clients. `sites` in a YAML: one client for each site, such as a hospital."""
-    validation: Annotated[float | Literal["own"], BeforeValidator(_share_or_own)] = 0.0
+    validation: Annotated[float, Field(ge=0, lt=1, strict=True)] | Literal["own"] = 0.0
     """The share of training samples that is held out for validation, or `own`: the dataset's official
     validation part."""
     validation_of: Literal["kept", "all"] = "kept"

@@ -14,7 +14,6 @@ from pydantic import AfterValidator
 
 from fedbench.errors import UserError, unknown
 from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
-from fedbench.spec.run import SHARED
 from fedbench.study.configuration import CONFIG_DIR, file_of, study_path
 from fedbench.study.layers import Layer, merged, nested, overlaid
 from fedbench.study.schema import Paper, Scale, ScalePaper, Value
@@ -85,15 +84,7 @@ def resolve(
     paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str,
     extra: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
 ) -> RunSpec:  # fmt: skip
-    """Resolve the run of a place with seed 0 (:func:`described`)."""
-    return validated(RunSpec, *described(paper, scale, dataset, setting, method, extra, tuned))
-
-
-def described(
-    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str,
-    extra: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, Any], str]:  # fmt: skip
-    """Return what the configuration says of a run, and what the run is called: each layer wins over those before it.
+    """Resolve the run of a place with seed 0: each layer of the configuration wins over those before it.
 
     Paper defaults, dataset, method, scale, tuned values, setting, what the method does at that setting, what is fixed
     of the dataset, ``extra``. ``tuned`` takes the place of the values under ``config/tuned``, which ``None`` reads.
@@ -113,19 +104,7 @@ def described(
         rest = {name: value for name, value in run["start"].items() if name != "cell"}
         at = cell.dataset or dataset, {**setting, **cell.setting}, cell.method
         run["start"] = rest | {"run": _resolve_start(paper, scale, (dataset, setting, method), at)}
-    return run, label
-
-
-def with_shared_parts(run: dict[str, Any], label: str, parts: dict[str, Spec]) -> RunSpec:
-    """Validate a run that is :func:`described`. Parts that are written alike are one object, validated once.
-
-    ``parts`` has those of earlier runs by what was written of them; this run's are added.
-    """
-    written = {name: f"{name}: {run[name]}" for name in SHARED if name in run}
-    run = run | {name: parts[key] for name, key in written.items() if key in parts}
-    result = validated(RunSpec, run, label)
-    parts |= {key: getattr(result, name) for name, key in written.items()}
-    return result
+    return validated(RunSpec, run, label)
 
 
 def layers_of(

@@ -26,12 +26,7 @@ Shown = TypeVar("Shown", TableSpec, FigureSpec)
 
 def read_yaml(path: Path) -> Any:
     """Read a YAML file; a missing or broken one is a :class:`UserError` naming it."""
-    return copy.deepcopy(_content(path))
-
-
-def _content(path: Path) -> dict[str, Any]:
-    """Return what a YAML file holds, not to be changed; a file that has not changed is parsed once."""
-    content = _parse(path, files.mark(path))
+    content = copy.deepcopy(_parse(path, files.mark(path)))
     if not isinstance(content, dict):
         raise UserError(f"{path} holds no keys but {shortened(content)}")
     return content
@@ -39,6 +34,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=256)
 def _parse(path: Path, _mark: files.Mark | None) -> Any:
+    """Parse a file once while it stays as it is."""
     content = safe_yaml.read_yaml(path)
     return {} if content is None else content
 

@@ -36,7 +36,7 @@ def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -
         if isinstance(paper.get(kind), Mapping):
             result[kind] = {
                 name: overlaid(
-                    _taken_over(base.get(kind, {}).get(name, {}), base_key, result["title"]), entry
+                    _taken_over((base.get(kind) or {}).get(name, {}), base_key, result["title"]), entry
                 )
                 for name, entry in paper[kind].items()
             }
@@ -44,7 +44,7 @@ def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -
     added = [name for name in listed if name not in base.get("datasets", {})]
     for name in added:
         result["datasets"][name] = _as_it_is(result["datasets"][name], paper.get("defaults") or {})
-    for entry in result.get("tables", {}).values() if listed else []:
+    for entry in (result.get("tables") or {}).values() if listed else []:
         if isinstance(entry, dict) and {*added} & {*entry.get("datasets", [])}:
             entry.setdefault("additions", [])  # a table of one's own data holds what it names
     inherited = {name: _with_datasets(scale, listed) for name, scale in base.get("scales", {}).items()}

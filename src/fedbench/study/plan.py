@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from fedbench.errors import UserError, unknown
-from fedbench.spec import Spec, validated
-from fedbench.study.cells import Cell, at_scale, described, layers_of, with_shared_parts
+from fedbench.spec import validated
+from fedbench.study.cells import Cell, at_scale, layers_of, resolve
 from fedbench.study.configuration import load_config, load_paper, scale_of, study_path
 from fedbench.study.figures import PREDICTED
 from fedbench.study.layers import Layer, overrides
@@ -45,8 +45,6 @@ class Plan:
         self.scale = scale_of(config)
         self._set = overrides(config.set)
         self._resolved: dict[str, Cell] = {}
-        self._parts: dict[str, Spec] = {}
-        self._tuned: dict[str, Tuned] = {}
         self._unread: dict[str, frozenset[str]] = {}
         self._others: dict[str, Plan] = like._others if like else {}
         self._others[self.config.model_dump_json()] = self
@@ -125,7 +123,7 @@ class Plan:
                     f"set {at}: that is the setting {name} of {study.key}, which is part of a cell's name; give the "
                     f"table another value of {name} in {study_path(study.key)}"
                 )
-        run = with_shared_parts(*described(study, scale, dataset, setting, method, self._set), self._parts)
+        run = resolve(study, scale, dataset, setting, method, self._set)
         facts = {
             "paper": study.key,
             "scale": scale.name,
@@ -161,11 +159,8 @@ class Plan:
         return layers_of(self.study, self.scale, cell.dataset, cell.setting, cell.method)
 
     def tuned(self, cell: Cell) -> Tuned:
-        """Return what was tuned for a cell, which is looked up once."""
-        if cell.name not in self._tuned:
-            at = cell.dataset, cell.setting, cell.method
-            self._tuned[cell.name] = tuned_for(self.study, *at, self.scale)
-        return self._tuned[cell.name]
+        """Return what was tuned for a cell."""
+        return tuned_for(self.study, cell.dataset, cell.setting, cell.method, self.scale)
 
     def untuned(self, cells: Sequence[Cell]) -> list[Cell]:
         """List those of some cells that run with values that no trial chose on their dataset.

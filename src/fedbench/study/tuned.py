@@ -122,13 +122,6 @@ def _trials(path: Path, _mark: files.Mark) -> dict[str, Any]:
     return content
 
 
-@functools.lru_cache
-def _paths(usual: Path, scale: str, lent: str | None) -> list[Path]:
-    """List where the values of a method may be, the first that has some counts; ``lent`` is the paper extended."""
-    folders = [usual.parent, *([usual.parent.parent / lent] if lent else [])]
-    return [place / usual.name for folder in folders for place in (folder / scale, folder)]
-
-
 def tuned_for(paper: Paper, dataset: str, setting: Mapping[str, Value], method: str, scale: Scale) -> Tuned:
     """Look up what was tuned for a method.
 
@@ -137,7 +130,9 @@ def tuned_for(paper: Paper, dataset: str, setting: Mapping[str, Value], method: 
     """
     usual = tuned_path(paper, dataset, setting)
     lent = None if paper.defines(dataset, method) else paper.extends
-    known = ((path, read_tuned_file(path)) for path in _paths(usual, scale.name, lent))
+    folders = [usual.parent, *([usual.parent.parent / lent] if lent else [])]
+    places = [place / usual.name for folder in folders for place in (folder / scale.name, folder)]
+    known = ((path, read_tuned_file(path)) for path in places)
     has = ((path, content) for path, content in known if method in content.get("chosen", {}))
     path, content_ = next(has, (usual, {}))
     values: dict[str, Any] = content_.get("chosen", {}).get(method, {})

@@ -71,7 +71,7 @@ class TuneSpec(Spec):
     the short runs of ``stable``.
     """
 
-    added_later: ClassVar[tuple[str, ...]] = ("each",)
+    added_later: ClassVar[tuple[str, ...]] = ("each", "stable")
 
     setting: dict[str, Value]
     """The setting of the trials."""
@@ -128,8 +128,7 @@ class TuneSpec(Spec):
 
     def protocol(self) -> dict[str, Any]:
         """Return how the trials of a dataset are made, as their file says it."""
-        given = self.model_dump(mode="json", exclude={"per_dataset"})
-        return {name: value for name, value in given.items() if name != "stable" or value is not None}
+        return self.model_dump(mode="json", exclude={"per_dataset"})
 
     def at(self, values: Mapping[str, Value]) -> TuneSpec:
         """Return what holds at values of the settings in ``each``, with nothing left that depends on them."""

@@ -55,7 +55,7 @@ def check(cells: Sequence[Cell]) -> None:
 
 def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
     """Likewise for runs: (source, label of the dataset, label of the method, run)."""
-    _refuse(mistake for run in _alike_once(runs) for mistake in _mistakes(*run))
+    _refuse(mistake for run in runs for mistake in _mistakes(*run))
 
 
 def _misspelt_sites(cells: Sequence[Cell]) -> Iterator[str]:
@@ -78,24 +78,6 @@ def _refuse(mistakes: Iterable[str]) -> None:
         raise ListedError("\n  ".join([*listed[:LISTED], *more]))
 
 
-def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple[str, str, str, RunSpec]]:
-    """Leave out runs that differ from one before in nothing that is checked."""
-    seen = set[str]()
-    for source, dataset, method, run in runs:
-        facts = run.model_dump(mode="json", include={"method", "params", "task", "network", "start"})
-        data = run.data.model_dump(
-            mode="json", include={"dataset", "sources", "labels", "partition", "clients"}
-        )
-        train = run.train.model_dump(
-            mode="json",
-            include={"normalize", "participation", "iterations", "period", "weights", "reference"},
-        )
-        key = json.dumps([source, dataset, method, facts, data, train], sort_keys=True)
-        if key not in seen:
-            seen.add(key)
-            yield source, dataset, method, run
-
-
 def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[str]:
     """Say what is wrong with a run and where it is written."""
     checks: list[tuple[str, Callable[[], Any]]] = [
@@ -104,7 +86,7 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
         (f"datasets.{dataset}: task", lambda: tasks.make_task(run.task)),
         (f"datasets.{dataset}.network", lambda: _check_network(run)),
         (f"datasets.{dataset}.data.partition", lambda: _check_partition(run.data)),
-        (f"datasets.{dataset}: train.normalize", lambda: _check_normalize(run)),
+        (f"datasets.{dataset}", lambda: as_seen(facts(run.data.dataset)[0], run.train)),
         (f"datasets.{dataset}: train.iterations", lambda: _check_length(run.train)),
     ]
     said = set[str]()
@@ -217,16 +199,6 @@ def _check_smooth(asks: str, run: RunSpec) -> None:
         raise UserError(
             f"{asks} takes a smooth network, and {run.network.name!r} has {type(kinks[0]).__name__}: differences of "
             "gradients across its kinks are not second derivatives; take activation: tanh, or another hvp"
-        )
-
-
-def _check_normalize(run: RunSpec) -> None:
-    """Hold the channels of the normalisation against those of the samples; grey images may become coloured ones."""
-    given, (shape, _) = run.train.normalize, facts(run.data.dataset)
-    if given is not None and shape and shape[0] > 1 and len(given.mean) != shape[0]:
-        raise UserError(
-            f"it has {len(given.mean)} channels, but the samples of {run.data.dataset!r} have {shape[0]}: give a mean"
-            " and a std for each, or take it away (normalize: null)"
         )
 
 

@@ -90,17 +90,9 @@ def load_arrays(spec: RunSpec, data_dir: str | Path, mirror: str | None = None) 
     binary = spec.data.labels.rule != "original"
     n_classes = 2 if binary else int(max(partition.y_train.max(), partition.y_test.max())) + 1
     return Arrays(
-        prepared.x_train,
-        partition.y_train,
-        prepared.x_test,
-        partition.y_test,
-        clients,
-        partition.validation,
-        n_classes,
-        prepared.site_test,
-        prepared.sites,
-        prepared.site_train,
-    )
+        prepared.x_train, partition.y_train, prepared.x_test, partition.y_test, clients, partition.validation,
+        n_classes, prepared.site_test, prepared.sites, prepared.site_train,
+    )  # fmt: skip
 
 
 def train_run(

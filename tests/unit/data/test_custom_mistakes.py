@@ -34,6 +34,8 @@ INFINITE = np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
         ("base: melanoma\nwhole_groups: true", r"mine\.yaml: .*whole_groups goes with file"),
         ("base: melanoma\noptions: {whole_groups: false}", r"option in .*mine\.yaml 'whole_groups'"),
         ("base: melanoma\noptions: {shape: 64}", r"mine\.yaml: options: .*shape"),
+        ("base: melanoma\noptions: {shape: [64, 64]}", r"mine\.yaml: options: .*shape.* 1 or 3"),
+        ("base: chexpert\noptions: {twice: [edma]}", r"mine\.yaml: options: .*twice.*'edema'"),
         ("base: chestxray_ad\noptions: {vote: most}", r"mine\.yaml: options: .*vote.*'majority'"),
         ("base: chexpert\noptions: {uncertain: {edema: one}}", r"mine\.yaml: options: .*edema.*'zeros'"),
         ("file: x.csv\nlabel: a\nwhole_groups: true", r"mine\.yaml: .*whole_groups needs group"),

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from raw_files import OwnTable
 
 from fedbench.data import datasets, multi_source
+from fedbench.data.inputs import copied
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare, prepared_path, write_prepared
 from fedbench.data.summary import Counts, by_site
@@ -138,7 +140,7 @@ def test_datasets_are_joined_as_sites(hospitals: Path) -> None:
     a, b = (multi_source.load_prepared(name, hospitals) for name in ("a", "b"))
     full = np.concatenate([a.x_train, b.x_train])
     for samples in arrays.clients:
-        np.testing.assert_array_equal(arrays.x_train[samples], full[samples])
+        np.testing.assert_array_equal(copied(arrays.x_train, samples, torch.device("cpu")), full[samples])
         assert len(set(samples >= 40)) == 1  # one site
     prepared = multi_source.load_sources(run.data, hospitals)
     # not those of one site twice

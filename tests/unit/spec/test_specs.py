@@ -210,7 +210,7 @@ POOLED = TRAIN | {"reference": "pooled"}
         ("train.participation.clients", 99, "participation.clients is 99, but there are only"),
         ("data.imbalance", {"rule": "drop_positives"}, "needs imratio"),
         ("data.imbalance", {"rule": "minority", "rho": 2}, "needs rho >= 1 and the list of minority classes"),
-        ("data.validation", 1, "data.validation: give the share to hold out, from 0 to less than 1, or own"),
+        ("data.validation", 1, "data.validation: Input should be less than 1 or 'own'"),
         ("train.epochs", 3, "give exactly one of iterations, epochs, rounds"),
         ("train.batches_per_epoch", 3, "give exactly one of batch_size, batches_per_epoch"),
         ("train.local_epochs", 3, "give exactly one of period, local_epochs"),

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -78,33 +77,6 @@ def test_a_run_imported_while_it_is_trained_is_the_one_that_is_returned(tmp_path
         returned = this_store.finish(RECORD, CURVE, CLIENTS)
     assert returned == this_store.load(KEY) and returned.metrics == {"test_auc": 0.9}
     assert contents(this_store.root) == [KEY]
-
-
-@pytest.mark.parametrize("step", range(4))
-def test_dying_while_writing_leaves_no_run_and_the_next_one_succeeds(
-    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Steps: the curve, the clients, the record, the rename."""
-    store, count = Store(tmp_path), 0
-
-    def counted(original: Callable[..., Any]) -> Callable[..., Any]:
-        def act(*args: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == step + 1:
-                raise KeyboardInterrupt
-            return original(*args)
-
-        return act
-
-    monkeypatch.setattr(Path, "write_bytes", counted(Path.write_bytes))
-    monkeypatch.setattr(Path, "replace", counted(Path.replace))
-    with pytest.raises(KeyboardInterrupt):
-        finish(store)
-    monkeypatch.undo()
-    assert count == step + 1 and store.load(KEY) is None and store.keys() == []
-    assert finish(store, clients=[]) == store.load(KEY)
-    assert contents(tmp_path) == [KEY] and contents(store.path(KEY)) == ["curve.csv", "run.json"]
 
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -36,19 +36,6 @@ def test_tables_and_figures_have_the_papers_cells(paper: str, target: str, count
     assert len({run.key for cell in chosen for run in cell.runs}) == 3 * count, "no two alike"
 
 
-def test_cells_share_the_parts_that_are_equal() -> None:
-    """And these are what a cell would have alone."""
-    plan = Plan(load_config(overrides={"scale": "paper"}))
-    cells = plan.cells()
-    assert plan.at(load_config(overrides={"scale": "demo"})).at(plan.config) is plan
-    for name in ("data", "network", "train"):
-        parts = [getattr(cell.runs[0], name) for cell in cells]
-        assert len({id(part) for part in parts}) == len({repr(part) for part in parts}) < len(cells)
-    for cell in cells:
-        place = (cell.dataset, cell.setting, cell.method, cell.runs[0].seed)
-        assert resolve(plan.study, plan.scale, *place).key == cell.runs[0].key
-
-
 @pytest.mark.usefixtures("project")
 def test_a_run_is_another_one_when_one_of_its_own_datasets_changes() -> None:
     def key(**data: Any) -> str:

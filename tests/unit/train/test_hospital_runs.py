@@ -175,7 +175,9 @@ def write_like_it(folder: Path) -> None:
     pixels = rng.integers(100, 200, size=(600, 64)) - 60 * ill[lesion][:, None]
     pd.DataFrame(facts).to_csv(folder / LESIONS[0], index=False)
     columns = [f"pixel{number:04}" for number in range(64)]
-    pd.DataFrame(pixels, columns=columns).assign(label=0).to_csv(folder / LESIONS[1], index=False)
+    pd.DataFrame(pixels, columns=columns).assign(label=6 * ill[lesion]).to_csv(
+        folder / LESIONS[1], index=False
+    )
 
 
 def test_the_page_trains_on_four_hospitals_and_keeps_lesions_together() -> None:
@@ -204,7 +206,12 @@ def test_the_page_trains_on_four_hospitals_and_keeps_lesions_together() -> None:
 
 @pytest.mark.parametrize(
     ("name", "change", "told"),
-    [("HAM10000_metadata.csv", ("rosendahl", "elsewhere"), "elsewhere"), ("hmnist_8_8_L.csv", None, "599")],
+    [
+        ("HAM10000_metadata.csv", ("rosendahl", "elsewhere"), "elsewhere"),
+        ("HAM10000_metadata.csv", ("dataset", "set"), "no column 'dataset': Kaggle's copy"),
+        ("hmnist_8_8_L.csv", None, "not of the same pictures"),
+        ("HAM10000_metadata.csv", (",mel,", ",nv,"), "not of the same pictures"),
+    ],
 )
 def test_files_that_are_not_ham10000_are_refused(
     tmp_path: Path, name: str, change: tuple[str, str] | None, told: str

@@ -42,8 +42,8 @@ def identifiers(features: pd.DataFrame) -> Iterator[str]:
     """Say which features of a table look like an identifier: by name, or as words or whole numbers that all differ."""
     for column in features:
         cells = features[column]
-        counts = cells.dtype.kind in "iuOU" or not cells.dtype.kind
-        distinct = counts and len(cells) >= LEAST and cells.nunique() == len(cells)
+        counted = cells.dtype.kind in "iuOU"
+        distinct = counted and len(cells) >= LEAST and cells.nunique() == len(cells)
         if distinct or _IDENTIFIER.fullmatch(str(column)):
             why = "all cells differ" if distinct else "by its name"
             yield (

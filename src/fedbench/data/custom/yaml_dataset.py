@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -162,9 +161,10 @@ class OwnDataset(Dataset):
         """Return the group of each row of a table, by its row; none where it says none."""
         if self.spec.group is None:
             return {}
-        known = self._known()
-        pairs = (zip(known[f"row_{part}"], known[f"owner_{part}"], strict=True) for part in PARTS)
-        return dict(itertools.chain(*pairs))
+        known, groups = self._known(), dict[int, str]()
+        for part in PARTS:
+            groups |= zip(known[f"row_{part}"], known[f"owner_{part}"], strict=True)
+        return groups
 
     def reading(self) -> Reading | None:
         """Learn what a model needs to read samples that come later; None where the file is no table."""
@@ -211,7 +211,7 @@ class OwnDataset(Dataset):
             parts["remarks"] += tuple(leaks.identifiers(train))
             train, test = encoding.of(train), encoding.of(test)
             parts["features"] = encoding.names()
-        elif spec.standardize:
+        elif spec.standardize and train.shape[1:] == test.shape[1:]:  # what does not fit is said later
             from fedbench.data.custom.encoding import standardized
 
             train, test = standardized(train, test)

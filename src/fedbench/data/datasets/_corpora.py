@@ -10,7 +10,7 @@ from typing import Literal
 
 import pandas as pd
 
-from fedbench.data.datasets._xray import FINDINGS, Policy, XraySet, labelled, read_table
+from fedbench.data.datasets._xray import FINDINGS, Finding, Policy, XraySet, labelled, read_table
 from fedbench.data.decoding import Pictures, last_parts
 from fedbench.errors import UserError, unknown
 
@@ -33,8 +33,10 @@ class CheXpert(XraySet):
     tables: tuple[str, ...] = ("train.csv",)
     depth: int = 3
     official: bool = False
-    uncertain: Mapping[str, Policy] = field(default_factory=lambda: {"edema": "ones", "atelectasis": "ones"})
-    twice: tuple[str, ...] = ("cardiomegaly", "consolidation")
+    uncertain: Mapping[Finding, Policy] = field(
+        default_factory=lambda: {"edema": "ones", "atelectasis": "ones"}
+    )
+    twice: tuple[Finding, ...] = ("cardiomegaly", "consolidation")
 
     def sources(self, folder: Path) -> list[Path]:
         """The table of the training part, and that of the official validation part if it is the test part."""
@@ -63,7 +65,7 @@ class CheXpert(XraySet):
         return (f"uncertain labels: {policies}, others zeros", f"positives twice: {', '.join(self.twice)}")
 
 
-NIH = {finding: finding.capitalize() for finding in FINDINGS}
+NIH: dict[str, str] = {finding: finding.capitalize() for finding in FINDINGS}
 KNOWN = (
     "No Finding", "Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Effusion", "Emphysema", "Fibrosis",
     "Hernia", "Infiltration", "Mass", "Nodule", "Pleural_Thickening", "Pneumonia", "Pneumothorax",
@@ -108,7 +110,7 @@ class PadChest(XraySet):
         table = read_table(path, ("ImageID", "PatientID", "Projection", "Labels"))
         table = table[table["Projection"].str.strip().isin(FRONTAL)]
         listed = [_labels(text, path) for text in table["Labels"]]
-        words = {finding: f"pleural {finding}" if finding == "effusion" else finding for finding in FINDINGS}
+        words = dict[str, str](zip(FINDINGS, FINDINGS, strict=True)) | {"effusion": "pleural effusion"}
         findings = {
             finding: [int(any(label.endswith(word) for label in labels)) for labels in listed]
             for finding, word in words.items()
@@ -140,7 +142,9 @@ class MimicCxr(XraySet):
     """
 
     tables: tuple[str, ...] = ("mimic-cxr-2.0.0-chexpert.csv.gz", "mimic-cxr-2.0.0-chexpert.csv")
-    uncertain: Mapping[str, Policy] = field(default_factory=lambda: {"edema": "ones", "atelectasis": "ones"})
+    uncertain: Mapping[Finding, Policy] = field(
+        default_factory=lambda: {"edema": "ones", "atelectasis": "ones"}
+    )
 
     def sources(self, folder: Path) -> list[Path]:
         """The tables of labels and of pictures."""
@@ -188,23 +192,15 @@ class ChestXrayAD(XraySet):
         """One row a picture, from the rows of its radiologists."""
         (path,) = self.sources(folder)
         table = read_table(path, ("image_id", "rad_id"))
-        if "class_name" in table:
-            said = pd.DataFrame(
-                {key: (table["class_name"] == name).astype(int) for key, name in VINDR.items()}
-            )
-        else:
+        boxes = "class_name" in table
+        if not boxes:
             read_table(path, [name for key, name in VINDR.items() if key != "edema"])
-            said = pd.DataFrame(
-                {key: table[name].eq("1").astype(int) if name in table else 0 for key, name in VINDR.items()}
-            )
-        said = said.set_axis(table.index).assign(image_id=table["image_id"], rad_id=table["rad_id"])
-        by_radiologist = said.groupby(["image_id", "rad_id"], sort=True).max()
-        votes = by_radiologist.groupby(level="image_id").mean()
-        findings = (votes > (0 if self.vote == "any" else 0.5)).astype(int).reset_index()
-        ending = self._ending(folder, findings["image_id"])
-        return findings.assign(image=findings["image_id"] + ending, patient=findings["image_id"]).drop(
-            columns="image_id"
-        )
+        said = table[["image_id", "rad_id"]].copy()
+        for key, name in VINDR.items():
+            said[key] = table["class_name"] == name if boxes else table.get(name, "0") == "1"
+        votes = said.groupby(["image_id", "rad_id"]).max().groupby("image_id").mean()
+        findings = (votes > (0 if self.vote == "any" else 0.5)).astype(int).reset_index(names="patient")
+        return findings.assign(image=findings["patient"] + self._ending(folder, findings["patient"]))
 
     def _ending(self, folder: Path, images: pd.Series) -> str:
         """Return how the names of the pictures end: DICOM files as published, or converted ones."""

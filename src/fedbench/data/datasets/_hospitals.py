@@ -144,6 +144,8 @@ class Lung(HospitalSet):
 LESIONS = ("HAM10000_metadata.csv", "hmnist_8_8_L.csv")
 """The facts of each picture, and in the same order its pixels."""
 FACTS = ("age", "sex", "localization")
+MELANOMA = 6
+"""In the column ``label`` beside the pixels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,12 +165,20 @@ class SkinLesions(HospitalSet):
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read both tables and hold out lesions of each class at each hospital."""
         facts, pixels = (pd.read_csv(raw_dir / name) for name in LESIONS)
-        if len(facts) != len(pixels):
-            raise UserError(f"{raw_dir}: {LESIONS[0]} has {len(facts)} rows, {LESIONS[1]} has {len(pixels)}")
+        if lacking := sorted({"dataset", "dx", "lesion_id", *FACTS} - {*facts}):
+            raise UserError(
+                f"{raw_dir / LESIONS[0]} has no column {lacking[0]!r}: Kaggle's copy names no hospitals; take the file "
+                "of that name from https://doi.org/10.7910/DVN/DBW86T"
+            )
+        melanoma = (facts["dx"] == "mel").to_numpy()
+        if not np.array_equal(melanoma, pixels["label"] == MELANOMA):
+            raise UserError(
+                f"{raw_dir}: the rows of {LESIONS[0]} and {LESIONS[1]} are not of the same pictures"
+            )
         site = facts["dataset"].map({name: place for place, name in enumerate(self.hospitals)})
         if site.isna().any():
             odd = facts["dataset"][site.isna()].iloc[0]
             raise UserError(f"{raw_dir / LESIONS[0]}: unknown dataset {odd!r}")
         table = facts[[*FACTS]].join(pixels.filter(like="pixel"))
         groups, _ = pd.factorize(facts["lesion_id"])
-        return self._split(table, (facts["dx"] == "mel").to_numpy(np.int64), site.to_numpy(np.int64), groups)
+        return self._split(table, melanoma.astype(np.int64), site.to_numpy(np.int64), groups)

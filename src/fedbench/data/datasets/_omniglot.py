@@ -54,7 +54,9 @@ class Omniglot(Dataset):
     def in_place(self, folder: Path, mirror: str | None) -> Path | None:
         """Packed images are used where they lie."""
         root = Path(mirror or folder).expanduser()
-        return next((at for at in (folder, root / self.name, root) if (at / PACKED).is_file()), None)
+        return next(
+            (at for at in (folder, root / (self.raw or self.name), root) if (at / PACKED).is_file()), None
+        )
 
     def cure(self, folder: Path) -> str:
         """Name both forms."""

@@ -84,7 +84,8 @@ class ImageNet(PictureSet):
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """List the classes from the folders, decode and resize."""
-        names = sorted(path.name for path in (raw_dir / "train").iterdir() if path.is_dir())
+        folders = [path for path in (raw_dir / "train").iterdir() if path.is_dir()]
+        names = sorted(path.name for path in folders if not path.name.startswith("."))
         if len(names) < 2:
             raise UserError(
                 f"{raw_dir / 'train'} has {len(names)} folders of classes: it should have one for each."

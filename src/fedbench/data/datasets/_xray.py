@@ -7,10 +7,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveInt
 
 from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.decoding import Pictures
@@ -18,7 +19,8 @@ from fedbench.data.download import Download
 from fedbench.errors import UserError
 from fedbench.random import stream
 
-FINDINGS = ("cardiomegaly", "edema", "consolidation", "atelectasis", "effusion")
+Finding = Literal["cardiomegaly", "edema", "consolidation", "atelectasis", "effusion"]
+FINDINGS: tuple[Finding, ...] = get_args(Finding)
 """C0 to C4 of codasca, the five of the CheXpert competition."""
 
 CLASSES = tuple(
@@ -46,7 +48,7 @@ class XraySet(PictureSet):
 
     tables: tuple[str, ...]
     classes: tuple[str, ...] = CLASSES
-    shape: tuple[int, ...] = (1, 320, 320)
+    shape: tuple[Literal[1, 3], PositiveInt, PositiveInt] = (1, 320, 320)
     whole_groups: bool = field(default=True, repr=False)
     test_share: float = 0.05
     depth: int = 1
@@ -114,10 +116,7 @@ class XraySet(PictureSet):
 
 def codes(table: pd.DataFrame) -> np.ndarray:
     """Return each picture's class, ``[n]`` int64."""
-    classes: np.ndarray = sum(
-        (table[name].to_numpy(np.int64) << place for place, name in enumerate(FINDINGS)),
-        start=np.zeros(len(table), dtype=np.int64),
-    )
+    classes: np.ndarray = table[[*FINDINGS]].to_numpy(np.int64) @ (1 << np.arange(len(FINDINGS)))
     return classes
 
 
@@ -156,7 +155,7 @@ def read_table(path: Path, columns: Sequence[str], content: bytes | None = None)
 
 
 def labelled(
-    table: pd.DataFrame, columns: Mapping[str, str], policies: Mapping[str, Policy], path: Path
+    table: pd.DataFrame, columns: Mapping[Finding, str], policies: Mapping[Finding, Policy], path: Path
 ) -> pd.DataFrame:
     """Turn the labels of CheXpert's labeller (1, 0, -1 for uncertain, blank) into findings of 0 and 1.
 

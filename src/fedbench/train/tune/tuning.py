@@ -175,11 +175,12 @@ class Tuning:
 
     def _check(self, trials: Mapping[str, Sequence[Trial]]) -> None:
         """Check all runs of the trials, and whether they will have the metrics that judge them."""
+        short = len(self._tune.seeds)
         preflight.check_runs(
             (f"{self._source}: ", self._dataset, name, run)
             for name, tried in trials.items()
             for trial in tried
-            for run in trial.runs
+            for run in (trial.runs[0], *trial.runs[short : short + 1])  # the others differ in their seed
         )
         asked = (("tune.metric", self._tune.metric), ("tune.stable.metric", self._tune.short_metric))
         for tried in trials.values():
