@@ -222,6 +222,19 @@ class TestByHand:
         both = [[[-math.inf] * 3], [[math.inf] * 3]]
         assert verdict(both, four).kind == UNDECIDED
 
+    @pytest.mark.parametrize(
+        ("costs", "kind"),
+        [
+            ([1.02, 1.14, 1.06, 1.11, 1.05], UNDECIDED),  # within 1.1 on average, [1.03, 1.12]
+            ([0.99, 1.0, 1.02], SUPPORTED),
+            ([1.1] * 3, SUPPORTED),
+            ([1.3, 1.35, 1.4], CONTRADICTED),
+        ],
+    )
+    def test_a_ratio_may_be_somewhat_above_1(self, costs: list[float], kind: str) -> None:
+        at_most = Rule("ratio", margin=math.log(1 / 1.1))
+        assert verdict([[-np.log(costs)]] * 2, at_most).kind == kind
+
 
 class TestAgainstScipy:
     @pytest.mark.parametrize("seeds", [3, 4, 5, 8])

@@ -131,14 +131,16 @@ def p_fails(bounds: Array, rule: Rule, among: int = 1) -> Array:
     (low, high), margin, least = bounds, rule.margin, rule.least
     if rule.form == "equal":
         return np.minimum(p_above(low, margin, among, least), p_below(high, -margin, among, least))
-    return p_below(high, -margin if rule.form == "no_worse" else 0.0, among, least)
+    # a limit of a ratio may lie on the other side of equality: nothing inside it contradicts
+    return p_below(high, -margin if rule.form == "no_worse" else min(margin, 0.0), among, least)
 
 
 def _p_little(bounds: Array, rule: Rule, among: int) -> Array:
     """Return the p-values that effects are smaller than what matters, 1 where differences are what is denied."""
     if rule.form in ("no_worse", "equal"):
         return np.ones(bounds.shape[1:-1])
-    return p_below(bounds[1], max(rule.margin, rule.matters) - _slack(rule), among, rule.least)
+    enough = rule.margin if rule.form == "ratio" else max(rule.margin, rule.matters)
+    return p_below(bounds[1], enough - _slack(rule), among, rule.least)
 
 
 def _slack(rule: Rule) -> float:
