@@ -108,7 +108,7 @@ class Printed:
     spread: str = ""  # what the printed ± is (``std`` over runs, ``device variance``, ``none``)
     print_seeds: float = NAN  # over how many runs it is
     comparable_std: float = NAN  # the printed ± where it is a standard deviation over runs
-    print_digits: float = NAN  # how many decimals its table prints
+    print_digits: float = NAN  # how many decimals its table prints of its metric
 
 
 @dataclass

@@ -19,8 +19,10 @@ from fedbench.errors import UserError, shortened, unknown
 from fedbench.metric_table import Measure, find
 from fedbench.project import Folder
 from fedbench.results.frame import NAN, NUMBER, Printed, records
+from fedbench.results.names import MADE_OF
 from fedbench.results.places import Place, Pooled, axes_of, members, words_of
 from fedbench.study.configuration import load_paper, paper_keys
+from fedbench.study.references import FEDERATED, TRAINING
 from fedbench.study.schema import Paper, Value
 
 FOLDER = Folder("published")
@@ -64,11 +66,12 @@ class PublishedTable:
         spreads, notes = self._texts("spread").replace("", spread), self._texts("note")
         common = notes.nunique() == 1  # a remark on all rows is no doubt about any
         plain = common | notes.eq("") | notes.str.startswith(("bold in print", "mean and std"))
+        decimals = self.rows["mean"].map(lambda text: len(text.partition(".")[2]))
         columns = {
             "printed": mean, "printed_text": self.rows["mean"], "printed_std": std,
             "printed_std_text": self._texts("std"), "note": notes, "doubt": notes.mask(plain, ""),
             "spread": spreads, "print_seeds": runs.fillna(n_seeds), "comparable_std": std.where(spreads == "std"),
-            "print_digits": self.rows["mean"].map(lambda text: len(text.partition(".")[2])).max(),
+            "print_digits": decimals.groupby(self.rows["metric"]).transform("max"),
         }  # fmt: skip
         self.values = records(pd.DataFrame(columns), Printed)
 
@@ -104,7 +107,8 @@ class PublishedTable:
         """Return the numbers at the places of a table, by place and metric.
 
         An axis counts when the file has a column for it; an empty cell fits every value of a setting, which the paper
-        does not state, and so does a pooled setting every cell.
+        does not state, and so does a pooled setting every cell. Print is of federated training, and of no average,
+        slope or gain, where it does not say so.
 
         Raises:
             UserError: two rows fit one place, which does not say which one it is.
@@ -124,11 +128,14 @@ class PublishedTable:
         return {at: self.values[number] for at, (number,) in fitting.items()}
 
     def _fitting(self, axis: str, values: Sequence[Value]) -> list[Sequence[Value]]:
-        """Return the values of an axis that each row fits."""
+        """Return the values of an axis that each row fits: what is made of others, and a reference, only by name."""
+        plain = [v for v in values if v not in MADE_OF and (axis != TRAINING or v == FEDERATED)]
         if axis not in self.rows:
-            return [values] * len(self.rows)
+            return [plain] * len(self.rows)
         texts, optional = self.rows[axis], axis not in BESIDE
-        fits = {text: [value for value in values if _same(text, value, optional)] for text in {*texts}}
+        fits = {
+            text: [v for v in (values if text else plain) if _same(text, v, optional)] for text in {*texts}
+        }
         return [fits[text] for text in texts]
 
 

@@ -107,6 +107,30 @@ def test_digits_stay_those_of_the_print_and_set_the_decimals(tmp_path: Path) -> 
     assert math.isnan(empty.printed) and empty.printed_text == "" and empty.print_digits == 4
 
 
+def test_decimals_are_those_of_each_metric(tmp_path: Path) -> None:
+    rows = "Toy,M,test_auc,0.85,,\nToy,M,test_ap,0.9123,,\nToy,N,test_auc,0.9,,\n"
+    table = PublishedTable(write(tmp_path / "digits.csv", HEAD + rows))
+    assert [number.print_digits for number in table.values] == [2, 4, 2]
+
+
+def test_print_is_of_federated_runs_and_of_no_average_unless_it_says_so(tmp_path: Path) -> None:
+    made: dict[str, list[Value]] = {
+        "p": [4, 8, "AVG", "slope"],
+        "training": ["local", "federated", "gain over local"],
+    }
+    axes: dict[str, list[Value]] = {"dataset": ["Toy", "AVG"], **made, "method": ["M"]}
+
+    def fits(text: str) -> set[tuple[Value, ...]]:
+        at = PublishedTable(write(tmp_path / "print.csv", text)).at(axes, ["test_auc"])
+        return {tuple(value for _, value in place[:-1]) for place, _ in at}
+
+    everywhere: set[tuple[Value, ...]] = {("Toy", 4, "federated"), ("Toy", 8, "federated")}
+    assert fits("method,metric,mean\nM,test_auc,0.9\n") == everywhere
+    head = "dataset,p,training,method,metric,mean\n"
+    assert fits(f"{head}Toy,,,M,test_auc,0.9\n") == everywhere
+    assert fits(f"{head}AVG,slope,local,M,test_auc,0.9\n") == {("AVG", "slope", "local")}
+
+
 def test_the_paper_says_how_far_a_metric_of_its_own_reaches(project: Project) -> None:
     write(project.root / "mine.csv", HEAD + "Toy,M,gain,80.1,,\nToy,M,test_auc,1.5,,\n")
     names = {"test_auc": Measure(name="test_auc", label="AUC")}
