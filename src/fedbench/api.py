@@ -46,11 +46,11 @@ class Result:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The mean of every final metric over the seeds that finished; empty if none did."""
-        finished = self.runs[self.runs["status"] == "finished"].drop(
-            columns=["seed", "key", "status", "reason"]
-        )
-        return {str(name): float(value) for name, value in finished.mean().items()} if len(finished) else {}
+        """The mean of every final metric over the seeds that finished, nan where one has none; empty if none did."""
+        finished = self.runs[self.runs["status"] == "finished"]
+        numbers = finished.drop(columns=["seed", "key", "status", "reason"]).astype(float)
+        means = numbers.mean(skipna=False) if len(numbers) else pd.Series(dtype=float)
+        return {str(name): float(value) for name, value in means.items()}
 
     @property
     def predictions(self) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 
 import nbformat
 import pandas as pd
@@ -11,6 +12,7 @@ from nbclient import NotebookClient
 
 import fedbench
 from fedbench.errors import UserError
+from fedbench.study.cells import Cell
 from projects import ROOT, Project
 
 NAME = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
@@ -49,6 +51,16 @@ def test_any_place_of_a_run_is_set_as_on_the_command_line(in_project: Project) -
     diverged = fedbench.run(NAME, seeds=[0], set={"params.lr": 1e30})
     assert list(diverged.runs["status"]) == ["diverged"] and diverged.runs["reason"][0]
     assert diverged.metrics == {}, "a seed that diverged is a row and no part of the mean"
+
+
+def test_a_metric_that_a_seed_has_not_has_no_mean() -> None:
+    cell = Cell(paper="p", scale="s", dataset="d", setting={}, method="m", runs=[])
+    known = {"key": "", "status": "finished", "reason": "", "never": None}
+    runs = pd.DataFrame(
+        [{"seed": 0, "auc": 0.6, "ap": 0.2, **known}, {"seed": 1, "auc": None, "ap": 0.4, **known}]
+    )
+    metrics = fedbench.Result(cell, runs, pd.DataFrame()).metrics
+    assert metrics == pytest.approx({"auc": math.nan, "ap": 0.3, "never": math.nan}, nan_ok=True)
 
 
 def test_mistakes_are_named(in_project: Project) -> None:
