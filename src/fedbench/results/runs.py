@@ -172,7 +172,7 @@ def _read_off(cell: Cell, row: Row) -> Row | None:
         kept = curve.loc[curve[x] <= budget.amount, name]
         return row._replace(value=float(kept.iloc[-1]) if len(kept) else NAN)
     assert target
-    sign = metric_table.sign(name)
+    sign = metric_table.sign(name, cell.measures)
     reached = curve.loc[sign * curve[name] >= sign * target.value, x]
     best = "" if len(reached) else f"best {sign * (sign * curve[name]).max():.4g}"
     return row._replace(

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from fedbench.errors import UserError, unknown
+from fedbench.metric_table import Measure
 from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
 from fedbench.study.configuration import CONFIG_DIR, file_of, study_path
 from fedbench.study.layers import Layer, merged, nested, overlaid
@@ -34,6 +35,8 @@ class Cell(Spec):
     runs: list[RunSpec]
     unread: frozenset[Name] = frozenset()
     """Settings that its name leaves out: they change nothing on its dataset."""
+    measures: dict[str, Measure] = {}
+    """The study's own metrics, by which numbers are read off curves; no part of a run."""
 
     @property
     def setting_label(self) -> str:
@@ -92,13 +95,19 @@ def resolve(
     for kind, name, known in (("dataset", dataset, paper.datasets), ("method", method, paper.methods)):
         if name not in known:
             raise unknown(kind, name, known)
+    label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
     layers = layers_of(paper, scale, dataset, setting, method, tuned)
     run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
     data, folder = run.get("data", {}), CONFIG_DIR / "datasets"
     _fill_in(data, folder)
     if train := run.get("train"):
         train.setdefault("prior", _default_prior(data, folder))
-    label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
+        select = str(train.get("select"))
+        if paper.contrary(select):
+            raise UserError(
+                f"{label}: train.select: a run would choose by the largest {select}, and the study says that lower is "
+                "better; let the task measure its negative"
+            )
     if "cell" in (run.get("start") or {}):
         cell = validated(FromCell, run["start"]["cell"], f"{label}: start.cell")
         rest = {name: value for name, value in run["start"].items() if name != "cell"}

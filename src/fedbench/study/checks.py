@@ -139,6 +139,12 @@ def _unmeasured(paper: Paper) -> Iterator[str]:
                 paper.measure(metric)
             except UserError as error:
                 yield f"{place}: {error}"
+            if metric.startswith("worst_site_") and paper.contrary(metric):
+                name = metric.removeprefix("worst_site_")
+                yield (
+                    f"{place}: {metric} is the least of its sites, and of {name} lower is better: show "
+                    f"{name}@sites, or let the task measure its negative"
+                )
 
 
 def _twice(names: list[Value]) -> list[str]:

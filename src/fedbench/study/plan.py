@@ -131,6 +131,7 @@ class Plan:
             "setting": setting,
             "method": method,
             "runs": [run.seeded(seed) for seed in self.seeds],
+            "measures": study.measures,
             "unread": setting.keys() - self.told(dataset, setting),
         }
         return validated(Cell, facts, f"{study.key}/{dataset}/{method}")

@@ -198,6 +198,10 @@ class Paper(Spec):
         """
         return metric_table.measure(metric, self.measures)
 
+    def contrary(self, metric: str) -> bool:
+        """Say whether lower is better of a metric of its own: runs, which do not read this, take higher for better."""
+        return metric_table.sign(metric, self.measures) != metric_table.sign(metric)
+
     def defines(self, dataset: str, method: str) -> bool:
         """Say whether this paper's own file, and not the one it extends, has the word on a dataset or a method."""
         return dataset in self.defined.get("datasets", []) or method in self.defined.get("methods", [])

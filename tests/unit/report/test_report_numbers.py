@@ -85,6 +85,15 @@ def test_a_target_of_a_loss_is_reached_from_above(project: Project, cell: Cell) 
     assert result.values == {0: 5, 1: 10, 2: math.inf} and result.reason == "1 of 3 seeds: best 0.4"
 
 
+def test_a_metric_of_ones_own_that_falls_is_reached_from_above(project: Project) -> None:
+    project.change(measures={"my_error": {"label": "my error", "better": "lower"}})
+    cell = project.cells()[0]
+    for run in cell.runs:
+        project.write_curve(run.key, {"round": [0, 1, 2, 3], "test_my_error": [9.0, 5.0, 2.0, 1.0]})
+    project.finish(cell, [0.9] * 3)
+    assert row(cell, "rounds_to_test_my_error_2").mean == 2
+
+
 def test_within_a_budget_the_last_evaluation_counts_not_the_best(project: Project, cell: Cell) -> None:
     for run in cell.runs:
         project.write_curve(run.key, {"round": [0, 5, 10, 15], "test_auc": [0.5, 0.9, 0.8, 0.95]})

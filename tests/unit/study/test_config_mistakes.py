@@ -20,6 +20,7 @@ PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 WINDOW = PLAIN | {"largest": "p", "within": 0.01, "at_least": 4}
 TREND = {"method": "Plain", "metric": "test_auc", "along": "p"}
 EXISTS = {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"}
+OWN = {"measures": {"mine": {"label": "mine", "better": "lower"}}}
 DATA = {"title": "f", "kind": "facts", "datasets": []}
 
 
@@ -91,6 +92,7 @@ class TestConfig:
             (table(settings={"p": [4, 4.0]}), r"table1: p: 4, 4\.0 is listed twice"),
             (table(settings={"p": []}), r"table1\.settings\.p: List should have at least 1 item"),
             (figure(settings={"p": []}), r"figure1\.settings\.p: List should have at least 1 item"),
+            (table(metrics=["worst_site_test_mine"]) | OWN, r"tables\.table1\.metrics: worst_.*test_mine@sites"),
             (figure(settings={"q": [1]}), "figure1: unknown setting 'q'"),
             (figure(datasets=["Digits", "Printed"], panels="p"), "several datasets need panels: dataset"),
             (figure(methods=["Plain", "Plain"]), "figure1: methods: Plain is listed twice"),
@@ -125,6 +127,16 @@ class TestConfig:
         with pytest.raises(UserError, match=says) as caught:
             load_paper("toy")
         assert str(caught.value).startswith("config/papers/toy.yaml: ")
+
+    def test_runs_choose_by_no_metric_that_falls_unknown_to_them(self) -> None:
+        def select(**train: Any) -> list[Any]:
+            held_out = {"defaults": lambda all: all["data"].update(validation=0.2)}
+            rewrite(methods=lambda all: all["Plain"].update(train=train), **held_out, **OWN)
+            return Plan(load_config(), "toy").cells()
+
+        with pytest.raises(UserError, match=r"toy/Digits/Plain .*train\.select: .*val_mine.*negative"):
+            select(select="val_mine")
+        assert select(select="val_loss") and select(select="val_auc"), "whose direction they know"
 
     def test_a_method_may_be_run_on_an_addition_alone(self) -> None:
         alone = {"methods": lambda all: all["Plain"].update(only={"dataset": ["Digits"]}), "figures": {}}
