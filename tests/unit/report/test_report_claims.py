@@ -194,6 +194,26 @@ def test_what_ran_is_written_in_all_forms_counted_by_places_and_counts_as_shippe
     assert "supported: won" not in tables.claim_table(Plan(without)).markdown()
 
 
+def test_somewhere_waits_for_every_cell_and_for_no_print_that_lacks(project: Project) -> None:
+    exists = {"method": METHODS[0], "above": 0.8, "others_below": 0.5, "metric": "test_auc"}
+    claims = [{"says": "alone", "in": ["table1"], "exists": exists}]
+    head = "dataset,method,p,metric,mean\n"
+    printed = (
+        f"CIFAR10,{method},{p},test_auc,{0.9 if method == METHODS[0] else 0.3}"
+        for method in METHODS[:2]
+        for p in (4, 8)
+    )
+    (project.root / "own.csv").write_text(head + "\n".join(printed) + "\n")
+    values = {METHODS[0]: [0.9] * 3, METHODS[1]: [0.3] * 3}
+    for only, said in ({}, "not run"), ({"dataset": ["Melanoma"]}, "won 6, lost 0, open 0 of 18"):
+        rest = {method: {"only": only} for method in METHODS[2:]}
+        shown = {"table1": {"published": "own.csv"}}, {"figure4": {"methods": METHODS[:2]}}
+        project.change(claims=claims, methods=rest, tables=shown[0], figures=shown[1])
+        project.finish_each(lambda cell: values.get(cell.method))
+        assert said in words(REDUCED)["reduced"]
+        assert find(Plan(REDUCED))[0].printed.tally == "2 of 2"
+
+
 def test_rounds_to_a_target_count_as_shipped_too(project: Project) -> None:
     """Without curves their table counts: with 250 rounds a miss is worth at least that, as it is with them."""
     target = {"test_auc": 0.9}

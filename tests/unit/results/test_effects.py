@@ -193,6 +193,23 @@ def test_somewhere_the_others_are_low_and_the_method_is_high() -> None:
     np.testing.assert_allclose(compared.values, [[[0.8 - 0.85]], [[0.4]]], atol=1e-12)
 
 
+def test_somewhere_is_no_place_where_a_rival_has_yet_to_run() -> None:
+    claim = ClaimSpec.model_validate({
+        "says": "x", "in": "t", "exists": {"method": "A", "above": 0.5, "others_below": 0.1, "metric": "test_auc"},
+    })  # fmt: skip
+    at, book = place("D", 4), {("D", 4, "A"): [0.91], ("D", 4, "B"): [0.02]}
+
+    def values(book: Book, cells: set[tuple[Place, str]]) -> Any:
+        return effects(claim, AUC, [at], METHODS, frame(book), cells).values
+
+    everyone = {(at, method) for method in METHODS}
+    assert values(book, everyone).size == 0, "C-x may refute it"
+    known = pytest.approx(np.array([[[0.08]], [[0.41]]]))
+    assert values(book, everyone - {(at, "C-x")}) == known, "it has no cell"
+    assert values(book, set()) == known, "it is print that cannot be read"
+    assert values({**book, ("D", 4, "C-x"): [-math.inf]}, everyone) == known, "it diverged"
+
+
 def test_a_run_that_diverged_is_lost_or_won() -> None:
     inf = math.inf
     book: Book = {("D", 4, "A"): [0.9, -inf, 0.8, -inf], ("D", 4, "B"): [0.8, 0.7, -inf, -inf]}

@@ -5,6 +5,7 @@ A row for each run and metric: ``place``, ``method``, ``seed``, ``metric``, ``va
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,6 +42,7 @@ class Question:
         rule: what the arithmetic is asked.
         places: where its tables and figures show numbers.
         methods: those that they show.
+        cells: the places where they show each of these, with its name.
     """
 
     def __init__(self, claim: ClaimSpec, paper: Paper) -> None:
@@ -53,9 +55,17 @@ class Question:
             dict.fromkeys(m for target in claim.targets for m in paper.targets[target].methods)
         )
 
-    def effects(self, numbers: pd.DataFrame, places: Sequence[Place]) -> Effects:
-        """Compare numbers of its metric at some places."""
-        return effects(self.claim, self.measure, places, self.methods, numbers)
+        self.cells = {
+            (place, method)
+            for target in claim.targets
+            for place, method in itertools.product(places_of(paper, [target]), paper.targets[target].methods)
+            if any(paper.methods[method].has(dict(member)) for member in members(place))
+        }
+
+    def effects(self, numbers: pd.DataFrame, places: Sequence[Place], printed: bool = False) -> Effects:
+        """Compare numbers of its metric at some places; none is to come of those that are ``printed``."""
+        cells = () if printed else self.cells
+        return effects(self.claim, self.measure, places, self.methods, numbers, cells)
 
     def verdict(self, effects: Effects) -> Verdict:
         """Judge effects; the values that they were read from bound the step of the metric on each dataset.

@@ -7,7 +7,7 @@ worst infinity where the run diverged; of costs also ``tried``, how much of it t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,10 +35,14 @@ class Effects:
 
 
 def effects(
-    claim: ClaimSpec, measure: Measure, places: Sequence[Place], methods: Sequence[str], numbers: pd.DataFrame
-) -> Effects:
-    """Compare ``numbers`` of the metric that a claim asks for, at ``places``; ``methods`` are those shown there."""
-    table = _Numbers(numbers, [place for place in places if _on(claim, place)])
+    claim: ClaimSpec, measure: Measure, places: Sequence[Place], methods: Sequence[str], numbers: pd.DataFrame,
+    cells: Collection[tuple[Place, str]] = (),
+) -> Effects:  # fmt: skip
+    """Compare ``numbers`` of the metric that a claim asks for, at ``places``; ``methods`` are those shown there.
+
+    ``cells`` are the places and methods whose numbers may still come, none of print.
+    """
+    table = _Numbers(numbers, [place for place in places if _on(claim, place)], cells)
     with np.errstate(invalid="ignore"):
         rests, rows, against = _compared(claim, measure.sign, table, methods)
     values = np.array(rows).reshape(len(rows), len(rests), len(table.seeds))
@@ -70,8 +74,10 @@ def _on(claim: ClaimSpec, place: Place) -> bool:
 class _Numbers:
     """The values of a frame at some places; of pooled places the mean over all their members."""
 
-    def __init__(self, numbers: pd.DataFrame, places: Sequence[Place]) -> None:
-        self.places, self._numbers = places, numbers[numbers["value"].notna()]
+    def __init__(
+        self, numbers: pd.DataFrame, places: Sequence[Place], cells: Collection[tuple[Place, str]]
+    ) -> None:
+        self.places, self.cells, self._numbers = places, cells, numbers[numbers["value"].notna()]
         self._place_of = {frozenset(place): place for place in places}
         self._rows = self._numbers.groupby(["place", "method"], sort=False).indices
         measured = {*self._numbers["place"]}
@@ -214,11 +220,15 @@ def _largest(
 
 
 def _exists(claim: Exists, table: _Numbers, methods: Sequence[str]) -> Compared:
-    """Return by how much the best of the others is below a limit, and by how much the method is above another."""
-    rests = list(table.places)
-    others = np.array([_finite(table.of(name, rests, {})) for name in methods if name != claim.method])
-    ran = ~np.isnan(others).all(-1, keepdims=True)
-    best = np.where(ran, others, -math.inf).max(0)
+    """Return by how much the best of the others is below a limit, and by how much the method is above another.
+
+    One that has not run may refute it; one that diverged, or has no cell, is left out.
+    """
+    rests, others = list(table.places), [name for name in methods if name != claim.method]
+    theirs = np.array([table.of(name, rests, {}) for name in others])
+    cells = np.array([[(place, name) in table.cells for place in rests] for name in others], bool)
+    counts = (cells & np.isnan(theirs).all(-1)) | np.isfinite(theirs).any(-1)
+    best = np.where(counts[..., None], _finite(theirs), -math.inf).max(0)
     below = np.where(np.isfinite(best), claim.others_below - best, math.nan)
     mine = _finite(table.of(claim.method, rests, {})) - claim.above
     return rests, [below, _both(mine, below, mine)], ["the others' limit", "its own"]

@@ -156,7 +156,7 @@ def find(plan: Plan) -> list[Finding]:
         claim = asked.claim
         numbers = pd.concat([prints[target] for target in claim.targets])
         numbers = numbers[numbers["metric"] == asked.metric].drop_duplicates(["place", "method"])
-        said = verdict(asked.effects(numbers, asked.places).values, asked.rule)
+        said = verdict(asked.effects(numbers, asked.places, printed=True).values, asked.rule)
         at = [_at_scale(asked, runs) for runs in scales]
         findings.append(Finding(number, claim, asked.measure, asked.rule, said, at))
     for at_, _ in enumerate(scales):
