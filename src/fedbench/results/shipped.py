@@ -74,12 +74,13 @@ class Shipped:
         self._plan, paper = plan, plan.study
         self._runs: dict[str, dict[str, Run]] = {}
         self._seeds: dict[tuple[str, str, str], set[int]] = {}
-        # those of the paper it extends too, by key
+        # those of the paper it extends too, by key; of a run that both have, the metrics of both, its own first
         studies = filter(None, (paper.key, paper.extends))
         for scale, study in itertools.product(scale_names() if plan.config.shipped else (), studies):
             if mark := files.mark(path_of(scale, study)):
                 runs, seeds = _read(path_of(scale, study), mark)
-                self._runs.setdefault(scale, {}).update(runs)
+                known = self._runs.setdefault(scale, {})
+                known |= {key: {**run, **known.get(key, {})} for key, run in runs.items()}
                 for (dataset, method), of_method in seeds.items():
                     self._seeds.setdefault((scale, dataset, method), set()).update(of_method)
         self.scales = sorted(self._runs, key=lambda name: (from_paper(name), name))

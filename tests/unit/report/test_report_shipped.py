@@ -149,6 +149,19 @@ def test_a_cell_is_shipped_with_all_metrics_that_are_asked_for_or_not_at_all(shi
     assert rows.has(cell, ["test_auc"]) and not rows.has(cell, ["test_auc", "test_ap"])
 
 
+def test_a_run_that_the_base_ships_too_keeps_the_metrics_of_both_its_own_first(shipped: Project) -> None:
+    shipped.save_paper("mine", {"extends": "localscgdam", "tables": {"table1": {}}})
+    cell, rows = shipped.cells("mine")[0], rows_of_file(shipped)
+    base = rows[(rows["key"] == cell.runs[0].key) & (rows["metric"] == "test_auc")]
+    own = [base.assign(metric=metric, value="0.25") for metric in ("test_auc", "test_ap")]
+    pd.concat(own).to_csv(shipped.root / "reproduced/reduced/mine.csv", index=False)
+    pd.concat([rows, base.assign(metric="test_f1")]).to_csv(shipped.root / FILE, index=False)
+    run = Shipped(Plan(REDUCED, "mine")).runs(cell)[0]
+    assert {name: run[name].value for name in ("test_auc", "test_ap", "test_f1")} == {
+        "test_auc": 0.25, "test_ap": 0.25, "test_f1": float(base["value"].iloc[0])
+    }  # fmt: skip
+
+
 def without(project: Project, cell: Cell, seeds: list[int]) -> None:
     """Take some seeds of a cell away, as if another machine had trained them."""
     others = [run for run in project.runs(cell) if run["seed"] not in seeds]
