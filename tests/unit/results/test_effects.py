@@ -150,6 +150,9 @@ def test_ratios_of_costs_bound_a_miss() -> None:
         ((8, math.inf, 8, math.nan), (-math.inf, math.inf)),
         ((math.inf, 4, math.inf, 4), (math.inf, math.inf)),  # diverged: lost
         ((8, math.inf, 8, math.inf), (-math.inf, -math.inf)),
+        ((0, 4, 0, 4), (-math.inf, -math.inf)),  # it costs nothing: lost, won, equal
+        ((4, 0, 4, 0), (math.inf, math.inf)),
+        ((0, 0, 8, 8), (0, 0)),
         ((math.inf, math.inf, math.inf, 16), (-math.inf, math.inf)),
     ],
 )

@@ -248,7 +248,13 @@ def log_ratio(numerator: float, denominator: float, most_n: float, most_d: float
     least = numerator if math.isfinite(numerator) else most_n
     most = denominator if math.isfinite(denominator) else most_d
     if math.isfinite(denominator) and not math.isnan(least):
-        low = math.log(least) - math.log(denominator)
+        low = _less(least, denominator)
     if math.isfinite(numerator) and not math.isnan(most):
-        high = math.log(numerator) - math.log(most)
+        high = _less(numerator, most)
     return low, high
+
+
+def _less(cost: float, other: float) -> float:
+    """Return the difference of logarithms of two costs, which may be 0 both and are equal then."""
+    ours, theirs = (math.log(of) if of else -math.inf for of in (cost, other))
+    return ours - theirs if cost or other else 0.0
