@@ -131,6 +131,16 @@ def test_a_paper_that_no_scale_names_says_itself_what_it_shortens_or_runs_as_wri
     assert {cell.runs[0].train.epochs for cell in chosen} == {10}
 
 
+def test_what_a_method_of_the_base_has_only_is_no_mistake_of_a_study_without_it() -> None:
+    base(methods={**PAPER["methods"], "Late": {**MINE, "only": {"p": [8]}}})
+    alone = {"tables": {"table1": {"methods": ["Plain"]}}}
+    write(**alone)
+    assert load_paper("mine").methods["Late"].only == {"p": [8]}
+    write(**alone, methods={"Late": {"params": {"mu": 0.1}}})
+    with pytest.raises(UserError, match=r"mine\.yaml: Late: only: p: unknown value '8'"):
+        load_paper("mine")
+
+
 def test_a_cell_of_a_paper_without_settings_has_an_address() -> None:
     base(
         "own",
