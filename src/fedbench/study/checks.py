@@ -36,6 +36,7 @@ def _of_targets(paper: Paper) -> Iterator[Names]:
     for name, table in paper.tables.items():
         yield f"{name}: additions", "dataset", table.additions or [], paper.datasets
         yield f"{name}: pool", "setting", table.pool, paper.settings
+        yield f"{name}: board", "method", table.board.controls if table.board else [], table.methods
         yield name, "row or column", [*table.rows, *table.columns], [*AXES, "split", *paper.settings]
 
 

@@ -84,6 +84,8 @@ class Plan:
         """List dataset, setting and method of the cells of a table or figure that the scale runs."""
         axes = self.study.values(spec)
         for name, run in at_scale(self.study, self.scale).settings.items():
+            if name not in axes:
+                raise unknown(f"setting of {self.study.key} in scales/{self.scale.name}.yaml", name, axes)
             axes[name] = [value for value in axes[name] if value in run or len(axes[name]) == 1]
         for dataset in self.datasets(spec):
             for values in itertools.product(*axes.values()):

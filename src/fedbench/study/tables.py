@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -87,6 +88,17 @@ class TableSpec(Spec):
     """With `leaderboard`: how methods are ranked."""
 
     @model_validator(mode="after")
+    def _with_targets(self) -> TableSpec:
+        """Add the targets of ``rounds_to`` to the metrics."""
+        for metric, values in self.rounds_to.items():
+            names = [
+                metric_table.rounds_to(metric, of)
+                for of in (values if isinstance(values, list) else [values])
+            ]
+            self.metrics.extend(name for name in dict.fromkeys(names) if name not in self.metrics)
+        return self
+
+    @model_validator(mode="after")
     def _board_fits(self) -> TableSpec:
         if self.references and self.kind != "results":
             raise ValueError(f"references go with kind results, not {self.kind}")
@@ -96,6 +108,8 @@ class TableSpec(Spec):
             for name, given in (("within", self.board.within), ("to", self.board.to)):
                 if lost := [dataset for dataset in self.datasets if dataset not in given]:
                     raise ValueError(f"board: {name} says nothing of {lost[0]}; fix it beforehand")
+            for metric, target in itertools.product(self.metrics[:1], self.board.to.values()):
+                metric_table.rounds_to(metric, target)  # refuses what nothing reaches
         return self
 
     def metrics_on(self, dataset: str) -> list[str]:
@@ -108,16 +122,7 @@ class TableSpec(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _targets(cls, data: Any) -> Any:
-        """Write the targets of ``rounds_to`` as metrics, and ``kind: data`` as facts."""
-        if isinstance(data, Mapping) and data.get("kind") == "data":
-            return {**data, **OF_DATA}
-        if not isinstance(data, Mapping) or not isinstance(data.get("rounds_to"), Mapping):
-            return data
-        metrics = [*data.get("metrics", [])]
-        for metric, values in data["rounds_to"].items():
-            metrics += [
-                metric_table.rounds_to(metric, value)
-                for value in (values if isinstance(values, list) else [values])
-            ]
-        return {**data, "metrics": list(dict.fromkeys(metrics))}
+    def _of_data(cls, data: Any) -> Any:
+        """Read ``kind: data`` as facts."""
+        is_data = isinstance(data, Mapping) and data.get("kind") == "data"
+        return {**data, **OF_DATA} if is_data else data

@@ -20,6 +20,9 @@ PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 WINDOW = PLAIN | {"largest": "p", "within": 0.01, "at_least": 4}
 TREND = {"method": "Plain", "metric": "test_auc", "along": "p"}
 EXISTS = {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"}
+ALONE, GAP = EXISTS | {"method": "Plain"}, {**TREND, "method": None, "gap": ["Plain", "best_other"]}
+COST = {"method": "Plain", "than": "Proximal", "needs": "round", "at_most": 1}
+BOARD = {"random": "Plain", "budget": "samples", "within": {"Printed": 9}}
 OWN = {"measures": {"mine": {"label": "mine", "better": "lower"}}}
 DATA = {"title": "f", "kind": "facts", "datasets": []}
 
@@ -93,6 +96,13 @@ class TestConfig:
             (table(settings={"p": []}), r"table1\.settings\.p: List should have at least 1 item"),
             (figure(settings={"p": []}), r"figure1\.settings\.p: List should have at least 1 item"),
             (table(metrics=["worst_site_test_mine"]) | OWN, r"tables\.table1\.metrics: worst_.*test_mine@sites"),
+            (table(kind="leaderboard", board={"random": "Plian"}), "table1: board: unknown method 'Plian'.*'Plain'"),
+            (table(kind="leaderboard", board=BOARD | {"to": {"Printed": 97}}), r"tables\.table1: .*test_auc.*at 97"),
+            (table(rounds_to={"test_auc": [0.95, None]}), r"tables\.table1\.rounds_to\.test_auc.*: .*number"),
+            (table(rounds_to={"test_auc": None}), r"tables\.table1\.rounds_to\.test_auc: .*number"),
+            (table(rounds_to={5: 95}), r"tables\.table1\.rounds_to\.5.*: .*string"),
+            (table(rounds_to={"test_auc": 0.9}, metrics=None), r"tables\.table1\.metrics: .*list"),
+            (table(rounds_to={"test_auc": 0.9}, metrics="test_auc"), r"tables\.table1\.metrics: .*list"),
             (figure(settings={"q": [1]}), "figure1: unknown setting 'q'"),
             (figure(datasets=["Digits", "Printed"], panels="p"), "several datasets need panels: dataset"),
             (figure(methods=["Plain", "Plain"]), "figure1: methods: Plain is listed twice"),
@@ -127,6 +137,17 @@ class TestConfig:
         with pytest.raises(UserError, match=says) as caught:
             load_paper("toy")
         assert str(caught.value).startswith("config/papers/toy.yaml: ")
+
+    def test_targets_are_metrics_after_those_that_are_named(self) -> None:
+        rewrite(**table(metrics=["test_auc"], rounds_to={"test_auc": ["0.95", 0.9], "val_auc": 0.8}))
+        targets = [f"rounds_to_{target}" for target in ("test_auc_0.95", "test_auc_0.9", "val_auc_0.8")]
+        assert load_paper("toy").tables["table1"].metrics == ["test_auc", *targets]
+
+    def test_a_scale_runs_no_setting_that_the_study_has_not(self) -> None:
+        scale = {"description": "x", "seeds": [0], "papers": {"toy": {"settings": {"imratoi": [0.2]}}}}
+        write_yaml(Path("config/scales/demo.yaml"), scale)
+        with pytest.raises(UserError, match=r"setting of toy in scales/demo\.yaml 'imratoi'.*'imratio'"):
+            Plan(load_config(), "toy").cells()
 
     def test_runs_choose_by_no_metric_that_falls_unknown_to_them(self) -> None:
         def select(**train: Any) -> list[Any]:
