@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fedbench.errors import UserError, unknown
+from fedbench.study.claims import BEST_OTHER, ClaimSpec
 from fedbench.study.schema import COURSE, FigureSpec, Paper, TableSpec, Value
 from fedbench.study.unread import unread
 
@@ -72,7 +73,7 @@ def _of_claims(paper: Paper) -> Iterator[Names]:
             yield place, f"value of {name}", map(str, values), _values(paper, name)
 
 
-def _claims(paper: Paper) -> Iterator[tuple[str, Any]]:
+def _claims(paper: Paper) -> Iterator[tuple[str, ClaimSpec]]:
     return ((f"claims: {number} ({claim.says})", claim) for number, claim in enumerate(paper.claims, 1))
 
 
@@ -104,13 +105,34 @@ def mistakes(paper: Paper) -> Iterator[str]:
         for place in sorted(tried & places.keys()):
             yield f"{name}: grid: {place} is what the setting {places[place]} sets, so that tuning it changes no cell"
     for place, claim in _claims(paper):
-        targets = [paper.targets[target] for target in claim.targets]
-        if data := [name for name in claim.targets if paper.targets[name].kind == "facts"]:
-            yield f"{place}: {data[0]} shows datasets, not results"
-        along = claim.trend.along if claim.trend else None
-        if along and len({value for spec in targets for value in _asked(paper, spec, along)}) < 2:
-            yield f"{place}: {', '.join(claim.targets)} has one {along} only, so there is no trend to judge"
+        yield from (f"{place}: {reason}" for reason in _unanswerable(paper, claim))
     yield from _unmeasured(paper)
+
+
+def _unanswerable(paper: Paper, claim: ClaimSpec) -> Iterator[str]:
+    """Say why no numbers of its tables and figures could answer a claim."""
+    specs, where = {name: paper.targets[name] for name in claim.targets}, ", ".join(claim.targets)
+    shown = {method for spec in specs.values() for method in spec.methods}
+    named = {*claim.only, *dict(claim.settings())}
+    for name, spec in specs.items():
+        if spec.kind == "facts":
+            yield f"{name} shows datasets, not results"
+        if pooled := sorted(named & {*getattr(spec, "pool", [])}):
+            yield f"{name} pools {pooled[0]}, so that it shows none of its values; name another table"
+    if hidden := [method for method in claim.methods() if method not in shown]:
+        yield f"{where} does not show {hidden[0]}; add it to its methods"
+    if (claim.exists or (claim.trend and BEST_OTHER in (claim.trend.gap or []))) and len(shown) < 2:
+        yield f"{where} shows no other method; add one to its methods"
+
+    def asked(axis: str) -> list[Value]:
+        return [value for spec in specs.values() for value in _asked(paper, spec, axis)]
+
+    if claim.trend and len({*asked(claim.trend.along)}) < 2:
+        yield f"{where} has one {claim.trend.along} only, so there is no trend to judge"
+    if claim.ratio and (axis := claim.ratio.largest):
+        values = [*asked(axis), claim.ratio.of]
+        if wrong := [value for value in values if isinstance(value, str | bool) or not value or value < 0]:
+            yield f"largest: {axis} takes {wrong[0]}; its values have to be positive numbers, whose ratio is asked"
 
 
 def _impossible(paper: Paper, name: str, spec: TableSpec | FigureSpec) -> Iterator[str]:

@@ -10,11 +10,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from fedbench import metric_table
 from fedbench.spec import Spec
 
 Value = bool | int | float | str
@@ -33,6 +34,14 @@ Names = Annotated[
 Values = Annotated[
     list[Value], BeforeValidator(_listed, json_schema_input_type=Value | list[Value]), Field(min_length=1)
 ]
+
+
+def _check_sides(when: Mapping[str, Value], than: Any) -> None:
+    """Refuse a setting that one side alone names: there would be nothing to compare."""
+    if {*when} != {*(than if isinstance(than, dict) else ())}:
+        raise ValueError(
+            "when goes with a than that names a setting, and both name the same, e.g. when: {p: 16}, than: {p: 4}"
+        )
 
 
 class Comparison(Spec):
@@ -61,8 +70,9 @@ class Comparison(Spec):
     def _fits(self) -> Self:
         if len(self.change) > 1:
             raise ValueError("change: name one setting and two of its values")
-        if self.when and not isinstance(self.than, dict):
-            raise ValueError("when goes with a than that names a setting, e.g. when: {p: 16}, than: {p: 4}")
+        _check_sides(self.when, self.than)
+        if isinstance(self.than, list) and len({*self.method, *self.than}) < 2:
+            raise ValueError(f"than: {self.than[0]} is the method itself; name another")
         if self.rival and not isinstance(self.than, dict):
             raise ValueError("rival goes with a than that names a setting; name other methods in than")
         return self
@@ -141,6 +151,11 @@ class Ratio(Spec):
             raise ValueError("give either at_least or at_most")
         if self.largest is not None and None in (self.within, self.of, self.metric):
             raise ValueError("largest needs within, of and metric")
+        _check_sides(self.when, self.than)
+        if self.than == self.method:
+            raise ValueError(f"than: {self.than} is the method itself; name another")
+        for metric, value in self.to.items():
+            metric_table.rounds_to(metric, value)  # refuses what nothing reaches
         return self
 
 
@@ -194,7 +209,7 @@ class ClaimSpec(Spec):
     def _one_form(self) -> Self:
         if sum(getattr(self, name) is not None for name in FORMS) != 1:
             raise ValueError(f"give exactly one of {', '.join(FORMS)}")
-        if self.holds != "average" and (self.trend or self.ratio):
+        if self.holds != "average" and not self.comparison:
             raise ValueError("holds goes with better, no_worse and equal")
         return self
 

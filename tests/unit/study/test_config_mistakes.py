@@ -41,6 +41,9 @@ def claim(**content: Any) -> dict[str, Any]:
     return {"claims": [{"says": "Good", "in": ["table1"], **form, **content}]}
 
 
+POOLED = table(kind="rates", pool=["p"])
+
+
 def better(**changes: Any) -> dict[str, Any]:
     return claim(better=PLAIN | changes)
 
@@ -121,11 +124,27 @@ class TestConfig:
             (better(change={"q": [1, 2]}), "claims: 1.*unknown setting 'q'"),
             (claim(only={"q": 1}), "claims: 1.*unknown setting 'q'"),
             (claim(only={"p": 5}), "claims: 1.*unknown value of p '5'"),
-            (better(than={"p": 4}, rival="Plane"), "unknown method 'Plane'.*'Plain'"),
+            (better(than={"p": 4}, when={"p": 2}, rival="Plane"), "unknown method 'Plane'.*'Plain'"),
             (claim(trend=TREND | {"gap": ["Plain", "Proximal"]}), "give either method or gap"),
             (claim(trend=TREND, holds="all"), "holds goes with better, no_worse and equal"),
             (claim(trend=TREND | {"along": "imratio"}), "table1 has one imratio only"),
             (claim(**{"in": ["f"]}) | {"tables": lambda t: t.update(f=DATA)}, "f shows datasets, not results"),
+            (table(methods=["Plain"]) | better(), r"claims: 1 \(Good\): table1 does not show Proximal"),
+            (better(than="Plain"), r"claims\.0\.better: than: Plain is the method itself"),
+            (better(than={"p": 4}), r"claims\.0\.better: when .*both name the same"),
+            (better(than={"p": 4}, when={"p": 2, "imratio": 0.2}), r"claims\.0\.better: when .*both name the same"),
+            (claim(ratio=COST | {"when": {"p": 2}}), r"claims\.0\.ratio: when .*both name the same"),
+            (claim(ratio=COST | {"than": {"p": 2}}), r"claims\.0\.ratio: when .*both name the same"),
+            (claim(ratio=COST | {"than": "Plain"}), r"claims\.0\.ratio: than: Plain is the method itself"),
+            (claim(ratio=COST | {"to": {"test_auc": 97}}), r"claims\.0\.ratio: .*test_auc.*not at 97"),
+            (claim(exists=EXISTS, holds="all"), "holds goes with better, no_worse and equal"),
+            (table(methods=["Plain"]) | claim(exists=ALONE), r"claims: 1 \(Good\): table1 shows no other method"),
+            (table(methods=["Plain"]) | claim(trend=GAP), r"claims: 1 \(Good\): table1 shows no other method"),
+            (POOLED | claim(only={"p": 2}), r"claims: 1 \(Good\): table1 pools p"),
+            (POOLED | claim(trend=TREND), r"claims: 1 \(Good\): table1 pools p"),
+            (table(settings={"p": [0, 2]}) | claim(ratio=WINDOW | {"of": 2}), r"\(Good\): largest: p takes 0;"),
+            (table(settings={"p": ["none", 2]}) | claim(ratio=WINDOW | {"of": 2}), "largest: p takes none;"),
+            (claim(ratio=WINDOW | {"of": "2"}), "largest: p takes 2; .*positive numbers"),
             (claim(ratio=WINDOW), "largest needs within, of and metric"),
             (claim(ratio=WINDOW | {"of": 5}), "claims: 1 .Good.: unknown value of p '5'"),
             (claim(better=PLAIN, equal=PLAIN | {"margin": 0.1}), "exactly one of better, no_worse, equal"),
