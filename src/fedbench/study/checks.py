@@ -48,13 +48,13 @@ def _of_entries(paper: Paper) -> Iterator[Names]:
     for name, plan in paper.scales.items():
         yield f"scales: {name}", "setting", plan.settings, paper.settings
     # a method of the base may have values that no table of this study shows
-    own = paper.defined.get("methods", []) if paper.extends else paper.methods
+    defined = paper.defined.get("methods", []) if paper.extends else paper.methods
     for at, (name, method) in enumerate(paper.methods.items()):
         earlier = [*paper.methods][:at]
         yield f"{name}: twin", "earlier method", [method.twin.of] if method.twin else [], earlier
         for part, chosen in (("only", method.only), ("at", method.at)):
             yield f"{name}: {part}", "setting", chosen, ["dataset", *paper.settings]
-            for setting, values in chosen.items() if name in own else ():
+            for setting, values in chosen.items() if name in defined else ():
                 yield f"{name}: {part}: {setting}", "value", map(str, values), _values(paper, setting)
     if paper.tune is not None:
         yield "tune", "dataset", paper.tune.per_dataset, paper.datasets

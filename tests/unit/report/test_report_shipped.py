@@ -153,8 +153,8 @@ def test_a_run_that_the_base_ships_too_keeps_the_metrics_of_both_its_own_first(s
     shipped.save_paper("mine", {"extends": "localscgdam", "tables": {"table1": {}}})
     cell, rows = shipped.cells("mine")[0], rows_of_file(shipped)
     base = rows[(rows["key"] == cell.runs[0].key) & (rows["metric"] == "test_auc")]
-    own = [base.assign(metric=metric, value="0.25") for metric in ("test_auc", "test_ap")]
-    pd.concat(own).to_csv(shipped.root / "reproduced/reduced/mine.csv", index=False)
+    also = [base.assign(metric=metric, value="0.25") for metric in ("test_auc", "test_ap")]
+    pd.concat(also).to_csv(shipped.root / "reproduced/reduced/mine.csv", index=False)
     pd.concat([rows, base.assign(metric="test_f1")]).to_csv(shipped.root / FILE, index=False)
     run = Shipped(Plan(REDUCED, "mine")).runs(cell)[0]
     assert {name: run[name].value for name in ("test_auc", "test_ap", "test_f1")} == {
