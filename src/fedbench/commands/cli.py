@@ -135,9 +135,11 @@ def predict(
 
 @command("forget")
 def forget(
-    pattern: Annotated[str, typer.Argument(help="default with --other-code: all cells")] = "",
+    pattern: Annotated[
+        str, typer.Argument(help="default with --other-code: all of every study and scale")
+    ] = "",
     other_code: Annotated[
-        bool, typer.Option("--other-code", help="only runs that other code made than today's")
+        bool, typer.Option("--other-code", help="only runs that other code made than today's, with any seed")
     ] = False,
     scale: ScaleOption = None,
     paper: PaperOption = None,
@@ -147,18 +149,24 @@ def forget(
 
     This is needed after a change of the code that trains. PATTERN is a cell's name or whole parts of it,
     such as a method or a dataset; * matches anything. One scale's runs are removed: the configuration's, or that of
-    --scale.
+    --scale. `fedbench forget --other-code` alone goes through the whole store, trials of `fedbench tune` included.
     """
-    from fedbench.store.cell_files import forget
+    from fedbench.store import cell_files
     from fedbench.store.runs import Store
 
     if not (pattern or other_code):
         raise UserError("say which cells to forget, such as LocalSGDM, or give --other-code")
     config = configured(scale, paper or cells.paper_of(pattern), set_)
-    chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
-    which = " that other code made" if other_code else ""
-    gone = "\n".join(forget(chosen, Store(), other_code))
-    print(gone or f"none of these cells has a run{which} at scale {config.scale}")
+    chosen, none = None, "other code made no run of the store"
+    if pattern or scale or paper or set_:
+        chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
+        none = f"none of these cells has a run{' that other code made' * other_code} at scale {config.scale}"
+    gone = (
+        cell_files.forget_other_code(Store(), chosen)
+        if other_code
+        else cell_files.forget(chosen or [], Store())
+    )
+    print("\n".join(gone) or none)
 
 
 @command("tune")

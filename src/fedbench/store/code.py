@@ -49,7 +49,8 @@ def remark(made: Mapping[str, Sequence[bool]]) -> str:
     more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
     return (
         f"note: other code made {sum(sum(runs) for runs in made.values())} runs of {', '.join(other[:NAMED])}{more}; "
-        "`fedbench forget --other-code` drops such runs, and they are trained again"
+        "`fedbench forget --other-code` drops such runs of every study and scale (with a PATTERN of some cells), "
+        "and they are trained again"
     )
 
 
