@@ -55,15 +55,17 @@ def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
 
 @command("list")
 def list_cells(
-    pattern: Annotated[str, typer.Argument(help="a part of a cell's name; default: all cells")] = "*",
+    pattern: Annotated[str, typer.Argument(help="as of `fedbench run`; default: all cells")] = "*",
     scale: ScaleOption = None,
     paper: PaperOption = None,
     set_: SetOption = None,
 ) -> None:
-    """List the cells of a scale: how many of their runs are in the store, and which are not tuned for their dataset.
+    """List the cells of a scale: how many of their runs are in the store, which are not tuned for their dataset, and
+    which have runs that other code made than today's.
 
     Then tables, figures and papers.
     """
+    from fedbench.store.cell_files import other_code
     from fedbench.store.runs import Store
     from fedbench.train.progress import whereabouts
 
@@ -74,6 +76,7 @@ def list_cells(
         done = sum(store.has(run.key) for run in cell.runs)
         now = whereabouts(cell, store)
         said = [f"in training: {now}"] * bool(now) + ["not tuned"] * (cell.name in not_tuned)
+        said += ["other code"] * any(other_code(cell, store))
         print(", ".join([f"{cell.name}  {done}/{len(cell.runs)} runs", *said]))
     if pattern == "*":
         study = plan.study
@@ -89,7 +92,8 @@ def run(
 ) -> None:  # fmt: skip
     """Train the cells that match PATTERN; finished runs are taken from the store.
 
-    PATTERN is a cell's name or a part of it, such as a method or a dataset; * matches anything.
+    PATTERN is a cell's name or a part of it, such as a method or a dataset; * matches anything. One that begins with a
+    paper, as climb/ does, is of that paper.
     """
     from fedbench.store.runs import Store
     from fedbench.train.run_cells import train_all
@@ -117,15 +121,17 @@ def predict(
     from fedbench.store.runs import Store
 
     config = configured(scale, paper or cells.paper_of(pattern), set_)
-    cell = cells.single(Plan(config).cells(), pattern)
+    plan = Plan(config)
+    cell = cells.single(plan.cells(), pattern)
+    words = plan.words(cell, keep_model=True)
     if images is not None and data is None:
         raise UserError("--images is the folder of the pictures that --data lists: give --data too")
     if data is None:
-        table = predictions.load_predictions(cell, Store())
+        table = predictions.load_predictions(cell, Store(), words)
     else:
         from fedbench.train import keeping, training
 
-        table = keeping.score(cell, Store(), data, training.choose_device(config.device), images)
+        table = keeping.score(cell, Store(), data, training.choose_device(config.device), images, words)
     if out is None:
         print(table.to_csv(index=False, lineterminator="\n"), end="")
     else:
@@ -135,9 +141,11 @@ def predict(
 
 @command("forget")
 def forget(
-    pattern: Annotated[str, typer.Argument(help="default with --other-code: all cells")] = "",
+    pattern: Annotated[
+        str, typer.Argument(help="default with --other-code: all of every study and scale")
+    ] = "",
     other_code: Annotated[
-        bool, typer.Option("--other-code", help="only runs that other code made than today's")
+        bool, typer.Option("--other-code", help="only runs that other code made than today's, with any seed")
     ] = False,
     scale: ScaleOption = None,
     paper: PaperOption = None,
@@ -147,18 +155,24 @@ def forget(
 
     This is needed after a change of the code that trains. PATTERN is a cell's name or whole parts of it,
     such as a method or a dataset; * matches anything. One scale's runs are removed: the configuration's, or that of
-    --scale.
+    --scale. `fedbench forget --other-code` alone goes through the whole store, trials of `fedbench tune` included.
     """
-    from fedbench.store.cell_files import forget
+    from fedbench.store import cell_files
     from fedbench.store.runs import Store
 
     if not (pattern or other_code):
         raise UserError("say which cells to forget, such as LocalSGDM, or give --other-code")
     config = configured(scale, paper or cells.paper_of(pattern), set_)
-    chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
-    which = " that other code made" if other_code else ""
-    gone = "\n".join(forget(chosen, Store(), other_code))
-    print(gone or f"none of these cells has a run{which} at scale {config.scale}")
+    chosen, none = None, "other code made no run of the store"
+    if pattern or scale or paper or set_:
+        chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
+        none = f"none of these cells has a run{' that other code made' * other_code} at scale {config.scale}"
+    gone = (
+        cell_files.forget_other_code(Store(), chosen)
+        if other_code
+        else cell_files.forget(chosen or [], Store())
+    )
+    print("\n".join(gone) or none)
 
 
 @command("tune")

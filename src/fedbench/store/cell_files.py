@@ -5,13 +5,18 @@ Their numbers are in the store, and a damaged file is made again from it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from fedbench import files, sealed_json
+from fedbench.errors import UserError
 from fedbench.spec import RunSpec
 from fedbench.store import code, journal
 from fedbench.store.record import Record
@@ -60,8 +65,8 @@ def keys(path: Path) -> dict[int, str]:
         return {}
 
 
-def state_of(path: Path) -> tuple[str, list[str | None]]:
-    """Return the key of the cell whose result is in ``path``, and by which code each of its runs was made.
+def state_of(path: Path) -> tuple[str, dict[str, str | None]]:
+    """Return the key of the cell whose result is in ``path``, and by which code each run was made, by the run's key.
 
     The key is empty where the result is missing or damaged.
 
@@ -70,9 +75,9 @@ def state_of(path: Path) -> tuple[str, list[str | None]]:
     """
     content = _read(path)
     try:
-        return str(content["key"]), [run.get("code") for run in content["runs"]]
+        return str(content["key"]), {run["key"]: run["code"] for run in content["runs"] if "code" in run}
     except (KeyError, TypeError, AttributeError):
-        return "", []
+        return "", {}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -91,31 +96,62 @@ def drop(forgotten: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def forget(cells: Sequence[Cell], store: Store, other_code: bool = False) -> Iterator[str]:
+def forget(cells: Sequence[Cell], store: Store) -> Iterator[str]:
     """Remove the runs of cells from the store, unfinished ones too, and all results that show them; yield what was
     removed.
 
     The workflow then finds the results missing and trains the cells again, those too that share a run with them. A
-    run that is being trained is waited for. With ``other_code`` only runs go that other code made than today's.
+    run that is being trained is waited for.
     """
-    keys = list[str]()
     for cell in cells:
-        chosen = [run.key for run in cell.runs if not other_code or by_other_code(run, store)]
-        gone = sum(_forget_run(key, store) for key in chosen)
-        shown = bool(chosen) and cell.path.exists()
-        if shown:
-            cell.path.unlink()
+        gone = sum(_forget_run(run.key, store) for run in cell.runs)
+        shown = cell.path.exists()
+        cell.path.unlink(missing_ok=True)
         if gone or shown:
             yield f"{cell.name}, scale {cell.scale}: {gone} of {len(cell.runs)} runs forgotten"
-        keys += chosen
-    for path in drop(keys):
-        yield f"{path} showed one of them and is made again"
+    yield from _made_again(run.key for cell in cells for run in cell.runs)
+
+
+def forget_other_code(store: Store, cells: Sequence[Cell] | None = None) -> Iterator[str]:
+    """Remove the runs that other code made than today's, and all results that show them; yield what was removed.
+
+    Of ``cells`` with every seed that is stored; without them all of the store, of any study and scale, and trials too.
+    """
+    wanted = None if cells is None else {cell.runs[0].seeded(0).key for cell in cells}
+    chosen = dict[str, RunSpec]()
+    for record in filter(None, map(store.record, store.keys())):
+        with contextlib.suppress(ValidationError):  # a run of an earlier version, which nothing shows
+            run = RunSpec.model_validate(record.spec)
+            if code.differs(run, record.provenance.get("code")) and (
+                wanted is None or run.seeded(0).key in wanted
+            ):
+                chosen[record.key] = run
+    gone = Counter(
+        f"{run.method} on {run.data.dataset}" for key, run in chosen.items() if _forget_run(key, store)
+    )
+    yield from (f"{what}: {n} run{'s' * (n > 1)} forgotten" for what, n in sorted(gone.items()))
+    yield from _made_again(chosen)
+
+
+def _made_again(forgotten: Iterable[str]) -> Iterator[str]:
+    yield from (f"{path} showed one of them and is made again" for path in drop([*forgotten]))
+
+
+def other_code(cell: Cell, store: Store) -> list[bool]:
+    """Say of each run of a cell, by its result or else by the store, whether other code made it than today's."""
+    _, codes = state_of(cell.path)
+    return [
+        code.differs(run, codes[run.key]) if run.key in codes else by_other_code(run, store)
+        for run in cell.runs
+    ]
 
 
 def by_other_code(run: RunSpec, store: Store) -> bool:
     """Say whether a run is in the store and other code made it than today's, which its key does not see."""
-    record = store.load(run.key) if store.has(run.key) else None
-    return record is not None and code.differs(run, record.provenance.get("code"))
+    with contextlib.suppress(UserError):  # a damaged run: who takes its numbers says so
+        record = store.record(run.key)
+        return record is not None and code.differs(run, record.provenance.get("code"))
+    return False
 
 
 def _forget_run(key: str, store: Store) -> bool:

@@ -1,9 +1,9 @@
 """The code that a run's numbers come from, as a digest: comments, docstrings and layout do not count.
 
 It covers the method, task, network and partition rule of a run, the engine, and all that these import of the
-packages below. What prepares data is left out, since a run records the checksum of its data, and so are the
-specifications, which its key covers. A digest says that code differs, not that numbers do: a renamed function is other
-code.
+packages below; of a method of another package, of its own modules. What prepares data is left out, since a run records
+the checksum of its data, and so are the specifications, which its key covers. A digest says that code differs, not that
+numbers do: a renamed function is other code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import functools
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
-from importlib.util import find_spec
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
 from fedbench.spec import RunSpec
@@ -49,7 +49,8 @@ def remark(made: Mapping[str, Sequence[bool]]) -> str:
     more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
     return (
         f"note: other code made {sum(sum(runs) for runs in made.values())} runs of {', '.join(other[:NAMED])}{more}; "
-        "`fedbench forget --other-code` drops such runs, and they are trained again"
+        "`fedbench forget --other-code` drops such runs of every study and scale (with a PATTERN of some cells), "
+        "and they are trained again"
     )
 
 
@@ -61,8 +62,8 @@ def _digest(method: str, task: str, network: str, rule: str) -> str:
     while waiting:
         name = waiting.pop()
         if name not in modules and (path := _file(name)) is not None:
-            modules[name], imported = _read(path)
-            waiting += [other for other in imported if _makes_numbers(other)]
+            modules[name], imported = _read(path, name)
+            waiting += [other for other in imported if _makes_numbers(other, name)]
     return hashlib.sha256(repr(sorted(modules.items())).encode()).hexdigest()[:12]
 
 
@@ -72,37 +73,49 @@ def _module(package: str, name: str) -> str:
     return f"{package}.{name}" if _file(f"{package}.{name}") else next(offered, "")
 
 
-def _makes_numbers(module: str) -> bool:
+def _makes_numbers(module: str, by: str) -> bool:
+    """Say whether what the module ``by`` imports counts: of the library what makes numbers, else its own package."""
+    if not module.startswith("fedbench."):
+        return module.partition(".")[0] == by.partition(".")[0] != "fedbench"
     return module.split(".")[1] in PACKAGES and module not in PREPARING
 
 
 def _file(module: str) -> Path | None:
-    """Return the file of a module, without importing it where it is ours; None where there is no such module."""
-    if module.partition(".")[0] != "fedbench":
-        spec = find_spec(module) if module else None
-        return Path(spec.origin) if spec and spec.origin else None
-    place = LIBRARY.joinpath(*module.split(".")[1:])
+    """Return the file of a module, without importing it; None where there is no such module."""
+    package, *parts = module.split(".")
+    root = LIBRARY
+    if package != "fedbench":
+        spec = find_spec(package) if package else None
+        if spec is None:
+            return None
+        root = Path(next(iter(spec.submodule_search_locations or ()), str(spec.origin))).with_suffix("")
+    place = root.joinpath(*parts)
     return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a digest of what a module says, and the modules of the library that it may import."""
+def _read(path: Path, module: str) -> tuple[str, tuple[str, ...]]:
+    """Return a digest of what a module says, and the modules that it may import."""
     text = path.read_bytes()
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     try:
         tree = ast.parse(text)
-    except SyntaxError:  # in the middle of an edit: training would say so
+        imported = dict.fromkeys(name for node in ast.walk(tree) for name in _imported(node, package))
+    except (SyntaxError, ImportError):  # in the middle of an edit: training would say so
         return hashlib.sha256(text).hexdigest(), ()
-    imported = dict.fromkeys(name for node in ast.walk(tree) for name in _imported(node))
     return hashlib.sha256("\n".join(_words(tree)).encode()).hexdigest(), tuple(imported)
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
-    """Yield modules of the library that a statement imports; of ``from x import y`` also x.y, which may be one."""
-    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "fedbench":
-        if node.module != "fedbench":
-            yield str(node.module)
-        yield from (f"{node.module}.{name.name}" for name in node.names)
+def _imported(node: ast.AST, package: str) -> Iterator[str]:
+    """Yield modules that a statement in a package imports; of ``from x import y`` also x.y, which may be one."""
+    if isinstance(node, ast.Import):
+        yield from (name.name for name in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = (
+            resolve_name("." * node.level + (node.module or ""), package) if node.level else str(node.module)
+        )
+        yield base
+        yield from (f"{base}.{name.name}" for name in node.names)
 
 
 def _words(node: ast.AST) -> Iterator[str]:

@@ -40,7 +40,7 @@ def path() -> Path:
 
 
 def test_a_result_names_its_runs_and_what_is_none_has_neither_runs_nor_a_key(path: Path) -> None:
-    assert cell_files.state_of(path) == (CELL.key, [None]) and cell_files.keys(path) == {0: RUN.key}
+    assert cell_files.state_of(path) == (CELL.key, {RUN.key: None}) and cell_files.keys(path) == {0: RUN.key}
     for content in (
         "{",
         "[" * 10**5,
@@ -51,9 +51,9 @@ def test_a_result_names_its_runs_and_what_is_none_has_neither_runs_nor_a_key(pat
         '{"runs": [{"seed": "x"}]}',
     ):
         path.write_text(content)
-        assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}, content
+        assert cell_files.state_of(path) == ("", {}) and cell_files.keys(path) == {}, content
     path.unlink()
-    assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}
+    assert cell_files.state_of(path) == ("", {}) and cell_files.keys(path) == {}
 
 
 def test_results_of_a_run_that_is_set_aside_are_made_again(path: Path) -> None:
@@ -112,18 +112,39 @@ def test_the_cells_named_are_trained_again_to_the_same_numbers_and_no_others(pro
     assert {path: path.read_bytes() for path in sorted(project.glob("results/runs/*/curve.csv"))} == before
 
 
-def test_only_runs_that_other_code_made_are_forgotten_where_that_is_asked(
+def test_runs_that_other_code_made_are_forgotten_whatever_the_call_is_configured_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for cell, made_by in ((PLAIN, "old"), (OTHER, "new")):
+    """With every seed that is stored; without a pattern of every configuration, as trials have one of their own."""
+    for cell, given, made_by in (
+        (PLAIN, ["seeds=0"], "old"), (PLAIN, ["seeds=3"], "old"), (PLAIN, ["seeds=0", "train.iterations=4"], "old"),
+        (OTHER, ["seeds=3"], "old"), (OTHER, ["seeds=0"], "new"),
+    ):  # fmt: skip
         monkeypatch.setattr(training, "digest_of", lambda run, made_by=made_by: made_by)
-        call("run", cell)
+        call("run", cell, *(word for each in given for word in ("--set", each)))
     monkeypatch.setattr(code, "digest_of", lambda run: "new")
-    said = call("run", "p2_imratio0.2").stdout
-    assert f"other code made 2 runs of {PLAIN};" in said and "forget --other-code" in said
-    assert call("forget", "--other-code").stdout == f"{PLAIN}, scale demo: 2 of 2 runs forgotten\n"
-    assert "other code" in call("forget", "--other-code").stdout
+    said = call("run", "p2_imratio0.2", "--set", "seeds=0").stdout
+    assert f"other code made 1 runs of {PLAIN};" in said and "forget --other-code" in said
+    assert call("list", "p2_imratio0.2", "--set", "seeds=0,1").stdout.splitlines() == [
+        f"{PLAIN}  1/2 runs, not tuned, other code", f"{OTHER}  1/2 runs, not tuned",
+        f"{PLAIN}_too  1/2 runs, not tuned",
+    ]  # fmt: skip
+    lines = call("forget", "Plain", "--other-code").stdout.splitlines()
+    shown = Path(f"results/cells/demo/{PLAIN}.json")
+    assert lines == ["fedavg on digits: 2 runs forgotten", f"{shown} showed one of them and is made again"]
+    assert not shown.exists() and len(Store().keys()) == 4
+    lines = call("forget", "--other-code").stdout.splitlines()
+    assert lines == ["fedavg on digits: 1 run forgotten", "fedprox on digits: 1 run forgotten"]
+    left = {record.provenance["code"] for record in map(Store().record, Store().keys()) if record}
+    assert left == {"new"} and "no run" in call("forget", "--other-code").stdout
+    assert "none of these cells" in call("forget", "--other-code", "--scale", "demo").stdout
     assert CliRunner().invoke(app, ["forget"]).exit_code == 2
+
+
+def test_of_a_damaged_run_it_is_not_said_that_other_code_made_it(path: Path) -> None:
+    """Else one would keep `fedbench list` and every other cell of a call."""
+    (Store().path(RUN.key) / "run.json").write_text("{")
+    assert path.exists() and not cell_files.by_other_code(RUN, Store())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import shutil
 import subprocess
 from pathlib import Path
@@ -100,11 +99,11 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "fedbench"
 
 
-def digest() -> str:
+def digest(method: str = "local_scgdam") -> str:
     """Return the digest of the files as they are now."""
     code._digest.cache_clear()
     code._read.cache_clear()
-    return code._digest("local_scgdam", "classification", "mlp", "dirichlet")
+    return code._digest(method, "classification", "mlp", "dirichlet")
 
 
 def test_a_statement_more_is_other_code_in_what_a_run_imports_alone(library: Path) -> None:
@@ -130,12 +129,39 @@ def test_comments_docstrings_and_layout_do_not_count(library: Path) -> None:
     assert digest() != before
 
 
+IMPORTS = (
+    "from ._helper import value", "from . import _helper", "from {package} import _helper",
+    "import {package}._helper as helper", "def late():\n    from {package}._helper import value",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", IMPORTS)
+@pytest.mark.parametrize("package", ["fedbench.algorithms", "own_methods"])
+def test_what_a_method_imports_counts_however_it_says_so(
+    statement: str, package: str, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is imported: a report has no time for PyTorch."""
+    of = {"METADATA": "Metadata-Version: 2.1\nName: own\nVersion: 1\n"}
+    of["entry_points.txt"] = "[fedbench.algorithms]\nmine = own_methods.mine:Method\n"
+    write(tmp_path / "own-1.dist-info", of)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = library / "algorithms" if package.startswith("fedbench.") else tmp_path / package
+    digests = list[str]()
+    for value in (1, 2):
+        text = f"{statement.format(package=package)}\nimport numpy as np\n1 / 0\n"
+        write(folder, {"__init__.py": "1 / 0\n", "_helper.py": f"value = {value}\n", "mine.py": text})
+        digests.append(digest("mine"))
+    assert digests[0] != digests[1]
+
+
+def test_of_an_import_beyond_its_package_nothing_is_said(library: Path) -> None:
+    write(library, {"algorithms/mine.py": "from .... import value\n"})
+    assert digest("mine") != digest("fedavg"), "training says what is wrong"
+
+
 def test_of_a_run_that_records_no_code_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "digest_of", lambda run: "new")
     run: RunSpec = None  # type: ignore[assignment]
     assert [code.differs(run, recorded) for recorded in (None, "new", "old")] == [False, False, True]
-    assert not [*code._imported(ast.parse("from fedbench_mine import helper").body[0])], (
-        "a package of one's own"
-    )
     assert code.remark({"a": [False]}) == "" == code.remark({})
     assert "2 runs of a, b" in code.remark({"a": [True, False], "b": [True], "c": [False]})
