@@ -60,7 +60,7 @@ def named(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "examples", "data_prep", "workflow"])
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "examples", "data_prep"])
 def test_names_say_what_they_hold(folder: str) -> None:
     files = sorted((ROOT / folder).rglob("*.py"))
     bad = [
