@@ -47,6 +47,7 @@ def trials(lr: float) -> Change:
     return change
 
 
+METHOD = "src/fedbench/algorithms/local_sgdm.py"
 NOTES, TYPESET = ("src/fedbench/report/notes.py", "src/fedbench/report/pdf.py")
 SHIPPED, PRINT = "reproduced/reduced/localscgdam.csv", "published/localscgdam/localscgdam_table1.csv"
 CHANGES: dict[str, tuple[Change, set[str]]] = {
@@ -54,7 +55,8 @@ CHANGES: dict[str, tuple[Change, set[str]]] = {
     "trials that chose otherwise": (trials(0.05), {"train", *SHOWN}),
     "code of tables": (replaced(NOTES, "mean ± standard", "average ± standard"), SHOWN),
     "code of typesetting": (replaced(TYPESET, "margin=1in", "margin=20mm"), SHOWN),
-    "code of a method": (replaced("src/fedbench/algorithms/local_sgdm.py", '"""', '"""A remark. '), NOTHING),
+    "words of a method": (replaced(METHOD, "Return the clients' losses", "Return all losses"), NOTHING),
+    "a statement of a method": (replaced(METHOD, "\n\n\n@", "\nMORE = 1\n\n\n@"), SHOWN - {"figure"}),
     "shipped rows": (replaced(SHIPPED, "test_auc,0.981359,finished", "test_auc,0.971359,finished"), SHOWN),
     "published numbers": (replaced(PRINT, "SGDM,4,4,test_auc,0.9", "SGDM,4,4,test_auc,0.8"), SHOWN),
     "words of the paper's file": (replaced(PAPER, "Test AUC of all", "AUC of all"), SHOWN),

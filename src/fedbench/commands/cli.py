@@ -60,10 +60,12 @@ def list_cells(
     paper: PaperOption = None,
     set_: SetOption = None,
 ) -> None:
-    """List the cells of a scale: how many of their runs are in the store, and which are not tuned for their dataset.
+    """List the cells of a scale: how many of their runs are in the store, which are not tuned for their dataset, and
+    which have runs that other code made than today's.
 
     Then tables, figures and papers.
     """
+    from fedbench.store.cell_files import other_code
     from fedbench.store.runs import Store
     from fedbench.train.progress import whereabouts
 
@@ -74,6 +76,7 @@ def list_cells(
         done = sum(store.has(run.key) for run in cell.runs)
         now = whereabouts(cell, store)
         said = [f"in training: {now}"] * bool(now) + ["not tuned"] * (cell.name in not_tuned)
+        said += ["other code"] * any(other_code(cell, store))
         print(", ".join([f"{cell.name}  {done}/{len(cell.runs)} runs", *said]))
     if pattern == "*":
         study = plan.study

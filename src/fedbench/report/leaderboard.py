@@ -32,8 +32,7 @@ def board_table(plan: Plan, name: str) -> Table:
     """Assemble a leaderboard from what was trained here or came with the repository."""
     paper, spec, cells = plan.study, plan.table(name), plan.cells(name)
     assert spec.board is not None
-    shown = boards(plan, spec, cells)
-    made = provenance(cells)
+    shown, made = boards(plan, spec, cells), provenance(cells)
     items = [item for board in shown for line in board.lines for item in line.shown]
     keys = sorted({item.key for item in items} - {""})
     mark = stamp(sorted({c for item in items for c in item.commit.split()}), keys)
@@ -50,6 +49,7 @@ def board_table(plan: Plan, name: str) -> Table:
         notes.untuned(not_tuned),
         *described.weights(cells),
         described.other_data(cells, made["data"], Path(plan.config.data_dir)),
+        notes.other_code(cells, made["other_code"]),
         *(_ties(paper, board) for board in shown if board.count > 1),
         _shipped(items),
     ]

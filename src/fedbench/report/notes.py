@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -38,12 +39,12 @@ def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -
 
 
 def below(
-    plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame, data: Mapping[str, Sequence[str]]
+    plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame, made: Mapping[str, Any]
 ) -> list[str]:
     """Return the notes that may stand below a table, the most important first.
 
     What numbers and signs are, what does not compare, the outcome, which class is positive, what went wrong.
-    ``data`` are the digests of the arrays that the runs were made from, by dataset.
+    ``made`` is what :func:`fedbench.results.collect.provenance` says of the cells.
     """
     paper, spec, folder = plan.study, plan.table(name), Path(plan.config.data_dir)
     ran = frame[frame["of_scale"] & (frame["n_seeds"] > 0)]
@@ -55,7 +56,8 @@ def below(
     doubts = _visible(frame).query("doubt != ''")
     notes = [
         " ".join(filter(None, first)),
-        described.other_data(cells, data, folder),
+        described.other_data(cells, made["data"], folder),
+        other_code(cells, made["other_code"]),
         *(trouble(frame, status) for status in (NOT_RUN, FAILED)),
         untuned(not_tuned),
         outcome(paper, frame),
@@ -135,6 +137,13 @@ def untuned(cells: Sequence[Cell]) -> str:
     """Say which methods are not tuned for their dataset, nothing where there are none."""
     said = "Not tuned for this dataset: the order of methods says nothing"
     return f"{said} ({methods_by_dataset(cells)})." if cells else ""
+
+
+def other_code(cells: Sequence[Cell], made: Mapping[str, int]) -> str:
+    """Say how many runs of which methods other code made than today's, by the names of cells; else nothing."""
+    theirs = [cell for cell in cells if cell.name in made]
+    count = f"{sum(made.values())} of {sum(len(cell.runs) for cell in theirs)} runs"
+    return f"Other code than today's made {count} ({methods_by_dataset(theirs)})." if theirs else ""
 
 
 def combined(paper: Paper, spec: TableSpec) -> str:

@@ -43,7 +43,7 @@ def table_of_results(plan: Plan, name: str) -> Table:
         name=name,
         title=notes.caption(plan, name, cells, frame),
         grid=grid,
-        notes=notes.below(plan, name, cells, frame, made["data"]),
+        notes=notes.below(plan, name, cells, frame, made),
         details=[*notes.details(plan, name, cells, frame), f"{mark}."],
         rows=compare.tidy(frame, plan.study.key, name),
         provenance=origin(

@@ -65,8 +65,8 @@ def keys(path: Path) -> dict[int, str]:
         return {}
 
 
-def state_of(path: Path) -> tuple[str, list[str | None]]:
-    """Return the key of the cell whose result is in ``path``, and by which code each of its runs was made.
+def state_of(path: Path) -> tuple[str, dict[str, str | None]]:
+    """Return the key of the cell whose result is in ``path``, and by which code each run was made, by the run's key.
 
     The key is empty where the result is missing or damaged.
 
@@ -75,9 +75,9 @@ def state_of(path: Path) -> tuple[str, list[str | None]]:
     """
     content = _read(path)
     try:
-        return str(content["key"]), [run.get("code") for run in content["runs"]]
+        return str(content["key"]), {run["key"]: run["code"] for run in content["runs"] if "code" in run}
     except (KeyError, TypeError, AttributeError):
-        return "", []
+        return "", {}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -135,6 +135,15 @@ def forget_other_code(store: Store, cells: Sequence[Cell] | None = None) -> Iter
 
 def _made_again(forgotten: Iterable[str]) -> Iterator[str]:
     yield from (f"{path} showed one of them and is made again" for path in drop([*forgotten]))
+
+
+def other_code(cell: Cell, store: Store) -> list[bool]:
+    """Say of each run of a cell, by its result or else by the store, whether other code made it than today's."""
+    _, codes = state_of(cell.path)
+    return [
+        code.differs(run, codes[run.key]) if run.key in codes else by_other_code(run, store)
+        for run in cell.runs
+    ]
 
 
 def by_other_code(run: RunSpec, store: Store) -> bool:

@@ -43,8 +43,7 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) 
         _check(chosen, config)
     if not_tuned := plan.untuned_warning(chosen):
         say(not_tuned)
-    by_other = {cell.name: [cell_files.by_other_code(run, store) for run in cell.runs] for cell in chosen}
-    if line := code.remark(by_other):
+    if line := code.remark({cell.name: cell_files.other_code(cell, store) for cell in chosen}):
         say(line)
     diverged, failed = [], dict[str, str]()
     with contextlib.ExitStack() as stack:

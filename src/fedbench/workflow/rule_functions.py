@@ -18,6 +18,7 @@ from fedbench.data import datasets, prepared
 from fedbench.errors import UserError, explain
 from fedbench.spec import RunSpec
 from fedbench.store import cell_files, code
+from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.cells import Cell
 from fedbench.study.schema import Config
@@ -83,7 +84,7 @@ class RuleFunctions:
         self.everything = self.inputs.everything(["tex", "pdf"] if typeset else ["tex"])
         self._checked: set[str] = set()
         self._by_other_code: dict[str, list[bool]] = {}
-        """Of the cells that are not trained, whether other code made their runs."""
+        """Whether other code made the runs of the cells of this call."""
         if workflow.is_main_process:
             atexit.register(self._tell_other_code)
 
@@ -107,11 +108,13 @@ class RuleFunctions:
     def cell_request(self, wildcards: Any) -> list[str]:
         """List the request to train, unless the cell's file has the runs that are asked for."""
         cell = self.cell(wildcards)
-        key, codes = cell_files.state_of(cell.path)
-        if key != cell.key:
-            return self._training()
-        self._by_other_code[cell.name] = [*map(code.differs, cell.runs, codes)]
-        return []
+        self._has_other_code(cell)
+        return [] if cell_files.state_of(cell.path)[0] == cell.key else self._training()
+
+    def _has_other_code(self, cell: Cell) -> bool:
+        if cell.name not in self._by_other_code:
+            self._by_other_code[cell.name] = cell_files.other_code(cell, Store())
+        return any(self._by_other_code[cell.name])
 
     def _tell_other_code(self) -> None:
         if line := code.remark(self._by_other_code):
@@ -181,7 +184,9 @@ class RuleFunctions:
 
     def table_request(self, wildcards: Any) -> str:
         """Return the request for a table."""
-        return self._request(wildcards.paper, wildcards.table)
+        plan = self.inputs.plan(wildcards.paper)
+        plan.table(wildcards.table)  # for an unknown one, names tables alone
+        return self._request(wildcards.paper, wildcards.table, cells=plan.cells(wildcards.table))
 
     def figure_request(self, wildcards: Any) -> str:
         """Return the request for a figure."""
@@ -193,12 +198,16 @@ class RuleFunctions:
 
     def page_request(self, wildcards: Any) -> str:
         """Return the request for the report page, which begins with the configured paper."""
-        return self._request("report", others=self.inputs.other_results(), paper=self.config.paper)
+        paper, others = self.config.paper, self.inputs.other_results()
+        return self._request("report", others=others, cells=self.inputs.cells(paper), paper=paper)
 
-    def _request(self, *target: str, others: Sequence[str] = (), **given: str) -> str:
+    def _request(
+        self, *target: str, others: Sequence[str] = (), cells: Sequence[Cell] = (), **given: str
+    ) -> str:
         asked = self.asked(target[0] if target[1:] else EVERY)
         asked["config"] |= given
         asked["others"] = requests.digests(others)
+        asked["other code"] = [cell.name for cell in cells if self._has_other_code(cell)]
         return self._requests.ask(target, asked)
 
     def asked(self, paper: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from fedbench.report.text import MARKDOWN
 from fedbench.results.frame import Compared
 from fedbench.results.places import places_of
 from fedbench.spec import RunSpec, StartSpec
+from fedbench.store import code
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan
@@ -90,6 +91,23 @@ def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(project:
         project.write(cell, runs)
         said = table_of().markdown()
         assert (f"do not compare: {cells[0].dataset} (" in said) == ("npy:two" in versions)
+
+
+def test_runs_of_other_code_are_counted_below_a_table_and_in_its_origin(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a mean over seeds of two methods looks like any other."""
+    monkeypatch.setattr(code, "digest_of", lambda run: "today")
+    mixed, same, *_ = project.cells()
+    for cell, made_by in ((mixed, ["old", "old", "today"]), (same, ["today"] * 3)):
+        runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
+        for run, by in zip(runs, made_by, strict=True):
+            run["provenance"] |= {"code": by}
+        project.write(cell, runs)
+    table = table_of()
+    assert table.provenance["other_code"] == {mixed.name: 2}
+    (note,) = [note for note in table.notes if "code" in note]
+    assert "2 of 3 runs" in note and f"{mixed.dataset}: {mixed.method})" in note and note in table.below
 
 
 def test_no_word_from_elsewhere_begins_a_tag_in_markdown(project: Project) -> None:

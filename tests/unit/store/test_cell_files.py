@@ -40,7 +40,7 @@ def path() -> Path:
 
 
 def test_a_result_names_its_runs_and_what_is_none_has_neither_runs_nor_a_key(path: Path) -> None:
-    assert cell_files.state_of(path) == (CELL.key, [None]) and cell_files.keys(path) == {0: RUN.key}
+    assert cell_files.state_of(path) == (CELL.key, {RUN.key: None}) and cell_files.keys(path) == {0: RUN.key}
     for content in (
         "{",
         "[" * 10**5,
@@ -51,9 +51,9 @@ def test_a_result_names_its_runs_and_what_is_none_has_neither_runs_nor_a_key(pat
         '{"runs": [{"seed": "x"}]}',
     ):
         path.write_text(content)
-        assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}, content
+        assert cell_files.state_of(path) == ("", {}) and cell_files.keys(path) == {}, content
     path.unlink()
-    assert cell_files.state_of(path) == ("", []) and cell_files.keys(path) == {}
+    assert cell_files.state_of(path) == ("", {}) and cell_files.keys(path) == {}
 
 
 def test_results_of_a_run_that_is_set_aside_are_made_again(path: Path) -> None:
@@ -125,6 +125,10 @@ def test_runs_that_other_code_made_are_forgotten_whatever_the_call_is_configured
     monkeypatch.setattr(code, "digest_of", lambda run: "new")
     said = call("run", "p2_imratio0.2", "--set", "seeds=0").stdout
     assert f"other code made 1 runs of {PLAIN};" in said and "forget --other-code" in said
+    assert call("list", "p2_imratio0.2", "--set", "seeds=0,1").stdout.splitlines() == [
+        f"{PLAIN}  1/2 runs, not tuned, other code", f"{OTHER}  1/2 runs, not tuned",
+        f"{PLAIN}_too  1/2 runs, not tuned",
+    ]  # fmt: skip
     lines = call("forget", "Plain", "--other-code").stdout.splitlines()
     shown = Path(f"results/cells/demo/{PLAIN}.json")
     assert lines == ["fedavg on digits: 2 runs forgotten", f"{shown} showed one of them and is made again"]

@@ -82,22 +82,25 @@ def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
     assert call.mirror == "--mirror 'raw files'" and call_of().options == "" == call_of().mirror
 
 
-def test_a_call_ends_with_the_cells_that_other_code_made(
+def test_a_call_ends_with_the_cells_that_other_code_made_and_makes_their_tables_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Those too that are trained with another seed: the mean will be of two methods."""
+    before = request()
     ending: list[Callable[[], None]] = []
     monkeypatch.setattr(atexit, "register", ending.append)
     call = call_of()
-    cell, current, *_ = call.inputs.cells("toy", "table1")
-    for made, code in ((cell, "0" * 12), (current, None)):
+    cell, current, longer, *_ = call.inputs.cells("toy", "table1")
+    for made, code, left in ((cell, "0" * 12, 0), (current, None, 0), (longer, "0" * 12, 1)):
         made.path.parent.mkdir(parents=True, exist_ok=True)
-        runs = [{"seed": run.seed, "code": code} for run in made.runs]
-        sealed_json.write(made.path, {"key": made.key, "runs": runs})
-        call.cell_request(Job(made).wildcards)
+        runs = [{"seed": run.seed, "key": run.key, "code": code} for run in made.runs[left:]]
+        sealed_json.write(made.path, {"key": made.key if not left else "other", "runs": runs})
+        assert bool(call.cell_request(Job(made).wildcards)) == bool(left)
     (end,) = ending
     end()
     said = capsys.readouterr().err
-    assert f"{len(cell.runs)} runs of {cell.name};" in said and "forget --other-code" in said
+    assert f"3 runs of {cell.name}, {longer.name};" in said and "forget --other-code" in said
+    assert request()["asked"] != before["asked"]
 
 
 def request(**given: Any) -> dict[str, Any]:
