@@ -171,4 +171,5 @@ class Trials(BaseModel):
     chosen: dict[str, dict[str, Any]]
     scores: dict[str, list[_Trial]] = {}
     commits: dict[str, str] = {}
+    code: dict[str, str] = {}
     protocol: _Protocol = _Protocol()

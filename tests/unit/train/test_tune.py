@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from toy import PAPER, rewrite, write_yaml
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.spec import RunSpec
+from fedbench.store import cell_files, code
 from fedbench.store.provenance import commit
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
-from fedbench.train import workers
+from fedbench.train import training, workers
 from fedbench.train.tune.trials import trial_specs, trials_of
 from fedbench.train.tune.tuning import tune_dataset
 
@@ -240,6 +242,38 @@ def test_a_real_tuning_goes_on_where_it_was_is_read_back_and_costs_nothing_again
     text = PATH.read_text()
     tune("Plain", "Plain_too")
     assert PATH.read_text() == text and len(trained) == 9
+
+
+def test_scores_that_other_code_made_are_told_of_and_made_again_once_their_runs_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of a file that records no code, as shipped ones, stay."""
+
+    def tuned_by(digest: str) -> tuple[str, list[str]]:
+        said = list[str]()
+        for module in (code, training):
+            monkeypatch.setattr(module, "digest_of", lambda run: digest)
+        return tune("Plain", said=said).get("code", {}).get("Plain"), [
+            line for line in said if "note:" in line
+        ]
+
+    of_store, of_file = "other code made 4 runs of Plain;", f"other code made the scores of Plain in {PATH}"
+    assert tuned_by("old") == tuned_by("old") == ("old", [])
+    made_by, (first, second) = tuned_by("new")
+    assert made_by == "old" and of_file in first and of_store in second
+    PATH.unlink()
+    made_by, (said,) = tuned_by("new")
+    assert made_by == "old" and of_store in said, "trials stay in the store"
+    for _ in cell_files.forget_other_code(Store()):
+        pass
+    made_by, (said,) = tuned_by("new")
+    assert made_by == "new" and of_file in said and tuned_by("new") == ("new", [])
+
+    shutil.rmtree(Store().root)
+    write_yaml(
+        PATH, {part: value for part, value in yaml.safe_load(PATH.read_text()).items() if part != "code"}
+    )
+    assert tuned_by("newer") == (None, []) and Store().keys() == []
 
 
 def test_two_tunings_at_a_time_keep_each_others_choices(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,13 @@ class Choice(NamedTuple):
 
     Attributes:
         commits: those that its trials were made at.
+        code: digests of the code that made them, as far as they record it.
         chosen: the values of the best trial.
         scores: its trials: values, the score, and the score of each of its ``runs``.
     """
 
     commits: str
+    code: str
     chosen: Mapping[str, Any]
     scores: Sequence[Mapping[str, Any]]
 
@@ -41,15 +43,15 @@ class Choices:
         self.path, self._header, self._protocol = path, header, protocol
         self._methods = [*methods]
 
-    def scores(self) -> dict[str, tuple[float | None, str]]:
-        """Return what the file knows of runs by their keys: the score, and the commits of the method's trials.
+    def scores(self) -> dict[str, tuple[float | None, str, str]]:
+        """Return what the file knows of runs by their keys: the score, and commits and code of the method's trials.
 
         Scores of another metric are left out.
         """
         content = read_tuned_file(self.path)
         judged, asked = _metrics(content.get("protocol", {})), _metrics(self._protocol)
         return {
-            key: (score, content.get("commits", {}).get(method, ""))
+            key: (score, *(content.get(made, {}).get(method, "") for made in ("commits", "code")))
             for method, rows in content.get("scores", {}).items()
             for row in rows
             for part in asked
@@ -75,6 +77,7 @@ class Choices:
             for part in Choice._fields:
                 of_methods = known.get(part, {}) | {name: getattr(choices[name], part) for name in choices}
                 content[part] = {name: of_methods[name] for name in order if name in of_methods}
+            content["code"] = {name: code for name, code in content["code"].items() if code}
             content["scores"] = {name: [*map(_Line, rows)] for name, rows in content["scores"].items()}
             text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=160)
             files.write(self.path, self._header + text)

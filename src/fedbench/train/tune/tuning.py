@@ -7,7 +7,10 @@ from pathlib import Path
 
 from fedbench.errors import UserError, unknown
 from fedbench.spec import RunSpec
+from fedbench.store import code
+from fedbench.store.cell_files import by_other_code
 from fedbench.store.record import Record
+from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.schema import Config, Paper, Value
 from fedbench.study.tuned import edges, tuned_path
@@ -51,9 +54,10 @@ class Tuning:
     """The tuning on a dataset at one of ``tune.points()``, whose choices go to one file.
 
     Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the file has already is
-    not made again, wherever its store is: remove the file to tune from nothing. A trial with a failed run, a short one
-    too, has no score. Methods that are not named keep what was chosen for them; where that was by another protocol,
-    the file stays as it is until one call tunes all of them.
+    not made again, wherever its store is, unless the file records other code than today's: forget the runs that other
+    code made and remove the file to tune from nothing. A trial with a failed run, a short one too, has no score.
+    Methods that are not named keep what was chosen for them; where that was by another protocol, the file stays as it
+    is until one call tunes all of them.
     """
 
     def __init__(
@@ -73,7 +77,8 @@ class Tuning:
         protocol = self._tune.protocol() | ({"set": dict(config.set)} if config.set else {})
         header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
         self._choices = Choices(self._path, header, protocol, paper.methods)
-        self._scores, self._commits = dict[str, float | None](), dict[str, str]()  # by the keys of runs
+        # by the keys of runs: scores, and commits and code that made them
+        self._scores, self._made = dict[str, float | None](), dict[str, tuple[str, str]]()
 
     def run(self, methods: Sequence[str] | None, pool: Workers) -> Path:
         """Run every trial of the methods (default: all), write the scores and the choices, and return the file.
@@ -96,20 +101,35 @@ class Tuning:
                     f"every trial of {name} on {self._dataset} diverged{short}; widen its grid in {self._source}"
                 )
             self._say(f"{self._dataset} {name}: {_choice(trials[name], standing, rule)}")
-            commits = {commit for made in runs for key in made for commit in self._commits[key].split()}
+            made_by = zip(*(self._made[key] for made in runs for key in made), strict=True)
+            commits, codes = (" ".join(sorted({*" ".join(words).split()})) for words in made_by)
             rows = [rule.row(trial.params, made) for trial, made in zip(trials[name], runs, strict=True)]
-            chosen[name] = Choice(" ".join(sorted(commits)), trials[name][best].params, rows)
+            chosen[name] = Choice(commits, codes, trials[name][best].params, rows)
             self._choices.write(chosen)
         if tuned:
             self._tell_waiting(tuned)
         return self._path
 
     def _take_known(self, trials: Mapping[str, Sequence[Trial]]) -> None:
-        """Take the scores that the file has of runs of these trials."""
-        known = self._choices.scores()
-        keys = {run.key for tried in trials.values() for trial in tried for run in trial.runs}
-        for key in keys & known.keys():
-            self._scores[key], self._commits[key] = known[key]
+        """Take the scores that the file has of runs of these trials; say which of them, and of the store's, are old."""
+        known, store = self._choices.scores(), Store()
+        by_name = {name: [run for trial in tried for run in trial.runs] for name, tried in trials.items()}
+        other = dict[str, None]()
+        for name, run in ((name, run) for name, runs in by_name.items() for run in runs if run.key in known):
+            score, commits, made_by = known[run.key]
+            if code.differs(run, made_by or None):
+                other[name] = None
+            else:
+                self._scores[run.key], self._made[run.key] = score, (commits, made_by)
+        if other:
+            self._say(
+                f"note: other code made the scores of {', '.join(other)} in {self._path}: runs that the store lacks "
+                "are made again"
+            )
+        if line := code.remark(
+            {name: [by_other_code(run, store) for run in by_name[name]] for name in by_name}
+        ):
+            self._say(line)
 
     def _race(
         self, trials: Mapping[str, Sequence[Trial]], rule: Rule, pool: Workers
@@ -134,7 +154,7 @@ class Tuning:
             for run, ended in pool.finished():
                 (name, _), record = wanted[run.key], ended.result()
                 self._scores[run.key] = self._score(name, record, rule.metric_of(run.key))
-                self._commits[run.key] = record.provenance.get("commit", "")
+                self._made[run.key] = record.provenance.get("commit", ""), record.provenance.get("code", "")
                 self._tell(name, trials[name], rule, run)
 
     def _tell(self, method: str, trials: Sequence[Trial], rule: Rule, run: RunSpec) -> None:
