@@ -120,15 +120,17 @@ def predict(
     from fedbench.store.runs import Store
 
     config = configured(scale, paper or cells.paper_of(pattern), set_)
-    cell = cells.single(Plan(config).cells(), pattern)
+    plan = Plan(config)
+    cell = cells.single(plan.cells(), pattern)
+    words = plan.words(cell, keep_model=True)
     if images is not None and data is None:
         raise UserError("--images is the folder of the pictures that --data lists: give --data too")
     if data is None:
-        table = predictions.load_predictions(cell, Store())
+        table = predictions.load_predictions(cell, Store(), words)
     else:
         from fedbench.train import keeping, training
 
-        table = keeping.score(cell, Store(), data, training.choose_device(config.device), images)
+        table = keeping.score(cell, Store(), data, training.choose_device(config.device), images, words)
     if out is None:
         print(table.to_csv(index=False, lineterminator="\n"), end="")
     else:

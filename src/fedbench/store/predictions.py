@@ -22,8 +22,11 @@ FIRST = ("seed", "part", "row", "group", "site", "label")
 """The columns before those of scores."""
 
 
-def finished_runs(cell: Cell, store: Store) -> list[tuple[RunSpec, Record]]:
+def finished_runs(cell: Cell, store: Store, words: str = "") -> list[tuple[RunSpec, Record]]:
     """Return the runs of a cell that finished; those that diverged are warned of.
+
+    ``words`` are those by which `fedbench run` keeps its predictions (:meth:`~fedbench.study.plan.Plan.words`);
+    default: the configuration's.
 
     Raises:
         UserError: one was not trained here, or all diverged.
@@ -31,8 +34,8 @@ def finished_runs(cell: Cell, store: Store) -> list[tuple[RunSpec, Record]]:
     records = [(run, store.load(run.key)) for run in cell.runs]
     if missing := [run.seed for run, record in records if record is None]:
         raise UserError(
-            f"{cell.name}: seed {missing[0]} was not trained here; `fedbench run {cell.name} --scale {cell.scale} "
-            "--set keep_model=true` trains it and keeps its predictions"
+            f"{cell.name}: seed {missing[0]} was not trained here; `fedbench run {words or _words(cell)}` trains it "
+            "and keeps its predictions"
         )
     known = [(run, record) for run, record in records if record is not None]
     for run, record in known:
@@ -44,8 +47,12 @@ def finished_runs(cell: Cell, store: Store) -> list[tuple[RunSpec, Record]]:
     return finished
 
 
-def lacking(cell: Cell, record: Record, file: str) -> UserError:
-    """Return the error for a run that did not keep a file."""
+def _words(cell: Cell) -> str:
+    return f"{cell.name} --scale {cell.scale} --set keep_model=true"
+
+
+def lacking(cell: Cell, record: Record, file: str, words: str = "") -> UserError:
+    """Return the error for a run that did not keep a file; ``words`` as for :func:`finished_runs`."""
     seed = record.spec["seed"]
     if MODEL in record.files and file == PREDICTIONS:
         return UserError(f"{cell.name}: seed {seed}: what it learns has no score for each sample")
@@ -54,30 +61,30 @@ def lacking(cell: Cell, record: Record, file: str) -> UserError:
         return UserError(f"{cell.name}: {EACH_CLIENT}; without --data it shows its test part")
     if local:
         or_no_sites = ", or its clients are no sites, so that no model is that of a sample"
-    at = f"{cell.name} --scale {cell.scale}"
+    words = words or _words(cell)
     return UserError(
         f"{cell.name}: seed {seed} was trained without keep_model{or_no_sites}; its numbers stay in tables until "
-        f"`fedbench forget {at}`, then `fedbench run {at} --set keep_model=true` trains it again and keeps its "
-        "predictions"
+        f"`fedbench forget {words}`, then `fedbench run {words}` trains it again and keeps its predictions"
     )
 
 
-def load_predictions(cell: Cell, store: Store) -> pd.DataFrame:
+def load_predictions(cell: Cell, store: Store, words: str = "") -> pd.DataFrame:
     """Return the predictions of all runs of a cell that finished, a row for each seed and sample.
 
     Columns: ``seed``; ``part``, test or validation; ``row`` of the user's file, or place among the prepared samples,
     counted from 0; ``group`` and ``site`` where the data have them; ``label``, the class as trained on; ``score``, the
     network's output, and its sigmoid ``probability``, or of several outputs ``score_0``, ``score_1``, ...
+    ``words`` as for :func:`finished_runs`.
 
     Raises:
         UserError: a run is missing, damaged, or kept none; the message says what to do.
         ReadError: one cannot be read now.
     """
     tables = []
-    for run, record in finished_runs(cell, store):
+    for run, record in finished_runs(cell, store, words):
         table = read(store, run.key)
         if table is None:
-            raise lacking(cell, record, PREDICTIONS)
+            raise lacking(cell, record, PREDICTIONS, words)
         tables.append(table.assign(seed=run.seed))
     data = cell.runs[0].data
     groups = {} if data.sources else datasets.get(data.dataset).groups()

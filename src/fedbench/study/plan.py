@@ -7,6 +7,7 @@ import itertools
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from fedbench.errors import UserError, unknown
 from fedbench.spec import validated
@@ -201,12 +202,17 @@ class Plan:
 
     def command(self, cell: Cell) -> str:
         """Return the command that trains one cell alone, as this call does."""
-        given, kept = (each.model_dump(exclude=SHOWN_ONLY) for each in (self.config, self._file))
+        return f"fedbench run {self.words(cell)}"
+
+    def words(self, cell: Cell, **changes: Any) -> str:
+        """Return the name and the options by which a command takes a cell as this call does, but for ``changes``."""
+        config = self.config.model_copy(update=changes)
+        given, kept = (each.model_dump(exclude=SHOWN_ONLY) for each in (config, self._file))
         if given["datasets"] != kept["datasets"]:
             given["datasets"] = [cell.dataset]
         laid = {name: value for name, value in given.items() if value != kept[name]} | self.config.set
         sets = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in laid.items()]
-        return " ".join(["fedbench run", shlex.quote(cell.name), f"--scale {cell.scale}", *sets])
+        return " ".join([shlex.quote(cell.name), f"--scale {cell.scale}", *sets])
 
 
 def methods_by_dataset(cells: Sequence[Cell]) -> str:

@@ -110,7 +110,7 @@ def _rows(name: str, part: str, data_dir: str) -> np.ndarray:
 
 
 def score(
-    cell: Cell, store: Store, file: Path, device: torch.device, images: Path | None = None
+    cell: Cell, store: Store, file: Path, device: torch.device, images: Path | None = None, words: str = ""
 ) -> pd.DataFrame:
     """Score the samples of a file by the models that the runs of a cell kept, a row for each seed and sample.
 
@@ -120,29 +120,32 @@ def score(
         file: a table as the one trained on; label, group and site may be missing.
         device: where scores are computed.
         images: the folder of the pictures that the table lists. Default: that of the dataset.
+        words: as for :func:`~fedbench.store.predictions.finished_runs`.
 
     Raises:
         UserError: a run kept no model, or the file is not as the one trained on; the message says what to do.
     """
     tables = []
     known: tuple[Reading, tuple[np.ndarray, pd.DataFrame]] | None = None  # most often the same for all seeds
-    for run, record in predictions.finished_runs(cell, store):
-        reading, weights = _kept(cell, store, run, record)
+    for run, record in predictions.finished_runs(cell, store, words):
+        reading, weights = _kept(cell, store, run, record, words)
         if known is None or known[0] != reading:
             known = reading, reading.read(file, images)
         inputs, samples = known[1]
         scores = _scores(run, reading.n_classes, weights, inputs, device)
         if scores is None:
-            raise predictions.lacking(cell, record, PREDICTIONS)
+            raise predictions.lacking(cell, record, PREDICTIONS, words)
         columns = samples.assign(seed=run.seed, part="new", **predictions.score_columns(scores))
         tables.append(predictions.arranged(columns))
     return pd.concat(tables, ignore_index=True)
 
 
-def _kept(cell: Cell, store: Store, run: RunSpec, record: Record) -> tuple[Reading, initial_weights.Weights]:
+def _kept(
+    cell: Cell, store: Store, run: RunSpec, record: Record, words: str
+) -> tuple[Reading, initial_weights.Weights]:
     model, reading = store.table(run.key, MODEL), store.table(run.key, READING)
     if model is None:
-        raise predictions.lacking(cell, record, MODEL)
+        raise predictions.lacking(cell, record, MODEL, words)
     if reading is None:
         raise UserError(
             f"{cell.name}: a model on {run.data.dataset} cannot score a file yet: it can where the dataset is a table "

@@ -137,7 +137,7 @@ def _train(cell: Cell, plan: Plan, store: Store, ahead: Ahead | None) -> list[st
     ):
         say(
             "  note: runs that were trained before without keep_model have no model or predictions; to train them "
-            f"again: fedbench forget {cell.name} --scale {cell.scale}"
+            f"again: fedbench forget {plan.words(cell)}"
         )
     say(f"  {cell.path}, made by: {plan.command(cell)}")
     return [

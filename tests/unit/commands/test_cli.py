@@ -6,6 +6,7 @@ import errno
 import functools
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,21 @@ def test_an_init_that_broke_off_is_completed_by_the_next_and_overwrites_nothing(
     (mine / "Snakefile").write_text("mine")
     assert "Snakefile exists already; give a new folder" in call("init", str(mine), status=2).stderr
     assert (mine / "Snakefile").read_text() == "mine"
+
+
+def test_the_cure_of_predictions_that_lack_trains_what_was_asked_for() -> None:
+    """Not three seeds at full length: its runs have other keys than those of the call."""
+    asked = ["--set", "seeds=[1]", "--set", "train.iterations=4"]
+    said = call("predict", CELL, *asked, status=2).stderr
+    assert "seed 1 was not trained here" in said
+    run = shlex.split(said.split("`")[1])[1:]
+    call("run", CELL, *asked)
+    forget, again = (
+        shlex.split(part)[1:] for part in call("predict", CELL, *asked, status=2).stderr.split("`")[1::2]
+    )
+    assert run == again and "1 of 1 runs forgotten" in call(*forget).stdout
+    call(*run)
+    assert call("predict", CELL, *asked).stdout.startswith("seed,part,row")
 
 
 def test_tune_writes_the_choice_that_run_uses() -> None:

@@ -165,8 +165,8 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(
 
     spared = {"Plain"}
 
-    def healthy_lyon(cell: Cell, store: Store) -> pd.DataFrame:
-        table = load(cell, store)
+    def healthy_lyon(cell: Cell, store: Store, words: str) -> pd.DataFrame:
+        table = load(cell, store, words)
         kept = (table["site"] != "Lyon") | (cell.method in spared)
         return table.assign(label=table["label"].where(kept, 0))
 
@@ -179,7 +179,7 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(
     assert not [panel for panel in drawing.content.panels if "Lyon" in panel.title], "one class alone"
     assert drawing.words.endswith("without test samples of both classes: Lyon.")
     tested = "part == 'test'"
-    monkeypatch.setattr(predictions, "load_predictions", lambda cell, store: load(cell, store).query(tested))
+    monkeypatch.setattr(predictions, "load_predictions", lambda cell, *of: load(cell, *of).query(tested))
     assert drawing_of(plan, "figure_confusion").words.endswith("choose a threshold on: give data.validation.")
 
 

@@ -102,7 +102,7 @@ def content(plan: Plan, name: str) -> Content:
     spec = plan.figure(name)
     curve_of, x_label, _, how = KINDS[spec.kind]
     matrix = spec.kind == "confusion"
-    loaded, missing = _load(plan.cells(name))
+    loaded, missing = _load(plan, name)
     counts = dict[str, tuple[int, int]]()
 
     def draw(label: str, cells: Sequence[Cell], metric: str) -> pd.DataFrame | None:
@@ -131,12 +131,12 @@ def content(plan: Plan, name: str) -> Content:
     )  # fmt: skip
 
 
-def _load(cells: Sequence[Cell]) -> tuple[dict[str, pd.DataFrame], str]:
-    """Return the predictions of cells by name, and why the first that has none has none."""
+def _load(plan: Plan, name: str) -> tuple[dict[str, pd.DataFrame], str]:
+    """Return the predictions of a figure's cells by name, and why the first that has none has none."""
     loaded, missing = dict[str, pd.DataFrame](), ""
-    for cell in cells:
+    for cell in plan.cells(name):
         try:
-            table = predictions.load_predictions(cell, Store())
+            table = predictions.load_predictions(cell, Store(), plan.words(cell, keep_model=True))
             if "score" not in table:
                 raise UserError(f"{cell.name} tells more than two classes apart")
             loaded[cell.name] = table
