@@ -84,11 +84,11 @@ class Result:
 def cells(
     pattern: str = "*", *, paper: str | None = None, scale: str | None = None, **config: Any
 ) -> list[Cell]:
-    """List the cells of a paper whose name is ``pattern``, matches it as a shell pattern, or holds it.
+    """List the cells of a paper whose name is ``pattern``, else matches it as a shell pattern, else in a part.
 
     Args:
         pattern: such as ``localscgdam/Digits/p4_imratio0.1/CoDA``, ``*/CoDA`` or ``p4``.
-        paper: its key; default: the paper a full name begins with, else the configuration's.
+        paper: its key; default: the one that the pattern begins with, else the configuration's.
         scale: ``demo``, ``reduced`` or ``paper``; default: the configuration's.
         **config: any other key of ``config/config.yaml``, such as ``seeds=[0]`` or ``device="cpu"``, and
             ``set={"train.iterations": 200}``: values of a run, which change the keys of the cells.

@@ -55,7 +55,7 @@ def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
 
 @command("list")
 def list_cells(
-    pattern: Annotated[str, typer.Argument(help="a part of a cell's name; default: all cells")] = "*",
+    pattern: Annotated[str, typer.Argument(help="as of `fedbench run`; default: all cells")] = "*",
     scale: ScaleOption = None,
     paper: PaperOption = None,
     set_: SetOption = None,
@@ -92,7 +92,8 @@ def run(
 ) -> None:  # fmt: skip
     """Train the cells that match PATTERN; finished runs are taken from the store.
 
-    PATTERN is a cell's name or a part of it, such as a method or a dataset; * matches anything.
+    PATTERN is a cell's name or a part of it, such as a method or a dataset; * matches anything. One that begins with a
+    paper, as climb/ does, is of that paper.
     """
     from fedbench.store.runs import Store
     from fedbench.train.run_cells import train_all

@@ -14,7 +14,7 @@ from pydantic import AfterValidator
 
 from fedbench.errors import UserError, unknown
 from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
-from fedbench.study.configuration import CONFIG_DIR, file_of, study_path
+from fedbench.study.configuration import CONFIG_DIR, file_of, load_paper, paper_keys, study_path
 from fedbench.study.layers import Layer, merged, nested, overlaid
 from fedbench.study.schema import Paper, Scale, ScalePaper, Value
 from fedbench.study.tuned import tuned_for
@@ -230,13 +230,14 @@ def cells_before(cell: Cell, cells: Iterable[Cell]) -> list[Cell]:
 
 
 def paper_of(pattern: str) -> str | None:
-    """Return the paper that the full name of a cell begins with; None for a part of a name."""
-    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
-    return named if named and not set(named) & set("*?[") else None
+    """Return the paper that a pattern begins with, as ``climb/`` or the full name of a cell does; else None."""
+    named, slash, rest = pattern.partition("/")
+    full = rest.count("/") == 2 and named and not set(named) & set("*?[")
+    return named if full or (slash and named in paper_keys()) else None
 
 
 def matching(cells: Sequence[Cell], pattern: str, whole_parts: bool = False) -> list[Cell]:
-    """Select the cell of that name, else those that match a shell pattern or hold the text.
+    """Select the cell of that name, else those whose name matches a shell pattern, else those a part of which does.
 
     With ``whole_parts``, for what cannot be undone, the pattern has to match one or more whole parts of the name, which
     are paper, dataset, setting and method: ``LocalSGDM`` is not ``LocalSGDM_RL`` too, ``LocalSGDM*`` is.
@@ -244,24 +245,25 @@ def matching(cells: Sequence[Cell], pattern: str, whole_parts: bool = False) -> 
     Raises:
         UserError: there is none.
     """
-
-    def fits(name: str) -> bool:
-        if whole_parts:
-            return fnmatch.fnmatchcase(f"/{name}/", f"*/{pattern}/*")
-        return fnmatch.fnmatchcase(name, pattern) or pattern in name
-
-    exact = [cell for cell in cells if cell.name == pattern]  # LocalSGDM alone, not LocalSGDM_RL with it
-    chosen = exact or [cell for cell in cells if fits(cell.name)]
-    if not chosen:
-        hint = "a word has to be a whole part of a name, * matches anything; " if whole_parts else ""
-        parts = {part for cell in cells for part in (cell.name, *cell.name.split("/"))}
-        folded = {part.lower(): part for part in sorted(parts)}
-        near = difflib.get_close_matches(pattern.lower(), folded, n=1)
-        meant = f" Did you mean {folded[near[0]]!r}?" if near else ""
+    ways = [f"*/{pattern}/*"] if whole_parts else [f"/{pattern}/", f"*{pattern}*"]
+    named = [cell for cell in cells if cell.name == pattern]  # LocalSGDM alone, not LocalSGDM_RL with it
+    matches = ([cell for cell in cells if fnmatch.fnmatchcase(f"/{cell.name}/", way)] for way in ways)
+    if chosen := named or next(filter(None, matches), []):
+        return chosen
+    method = pattern.rpartition("/")[2]
+    if cells and method in load_paper(cells[0].paper).methods.keys() - {cell.method for cell in cells}:
         raise UserError(
-            f"no cell matches {pattern!r}; {hint}`fedbench list` shows the cells of this scale.{meant}"
+            f"no table or figure of {cells[0].paper} shows {method} at this scale: name it in the `methods` of one in "
+            f"{study_path(cells[0].paper)}"
         )
-    return chosen
+    hint = "a word has to be a whole part of a name, * matches anything; " if whole_parts else ""
+    parts = {part for cell in cells for part in (cell.name, *cell.name.split("/"))}
+    folded = {part.lower(): part for part in sorted(parts)}
+    near = difflib.get_close_matches(pattern.lower(), folded, n=1)
+    meant = f" Did you mean {folded[near[0]]!r}?" if near else ""
+    raise UserError(
+        f"no cell matches {pattern!r}; {hint}`fedbench list` shows the cells of this scale.{meant}"
+    )
 
 
 def single(cells: Sequence[Cell], pattern: str) -> Cell:

@@ -15,7 +15,7 @@ from fedbench.commands.options import configured
 from fedbench.errors import UserError
 from fedbench.spec import RunSpec, TrainSpec
 from fedbench.study import layers, plan
-from fedbench.study.cells import Cell, matching, resolve
+from fedbench.study.cells import Cell, matching, paper_of, resolve
 from fedbench.study.configuration import load_config, load_paper, load_scale
 from fedbench.study.plan import Plan
 
@@ -136,6 +136,55 @@ class TestToy:
             self.cells(datasets="digits")
         with pytest.raises(UserError, match="no cell matches 'nothing'; `fedbench list`"):
             matching(self.cells(), "nothing")
+
+    @pytest.mark.parametrize(
+        ("pattern", "methods"),
+        [
+            ("Pla", {"Plain", "Plain_too"}),
+            ("Pla*", {"Plain", "Plain_too"}),
+            ("*lain", {"Plain"}),
+            ("*/Plain", {"Plain"}),
+            ("Plain/", {"Plain"}),
+            ("p2*P?o", {"Proximal"}),
+            ("toy/", {"Plain", "Plain_too", "Proximal"}),
+            ("toy/*", {"Plain", "Plain_too", "Proximal"}),
+        ],
+    )
+    def test_a_pattern_matches_whole_names_or_else_a_part_of_them(
+        self, pattern: str, methods: set[str]
+    ) -> None:
+        assert {cell.method for cell in matching(self.cells(), pattern)} == methods
+
+    def test_a_method_that_nothing_shows_is_said_to_be_one(self) -> None:
+        rewrite(methods=lambda methods: methods.update(Plane=PAPER["methods"]["Plain"]))
+        for pattern in ("Plane", "toy/Digits/p2_imratio0.2/Plane"):
+            for whole_parts in (False, True):
+                with pytest.raises(
+                    UserError, match=r"no table or figure of toy shows Plane .*papers/toy\.yaml"
+                ):
+                    matching(self.cells(), pattern, whole_parts)
+
+    def test_a_pattern_names_its_paper_where_it_begins_with_one_and_more_follows(self) -> None:
+        asked = (
+            "toy/",
+            "toy/*",
+            "toy/*/Plain",
+            "toi/Digits/p2/Plain",
+            "toy",
+            "*/a/b/c",
+            "Digits/p2/Plain",
+            "",
+        )
+        assert [paper_of(pattern) for pattern in asked] == [
+            "toy",
+            "toy",
+            "toy",
+            "toi",
+            None,
+            None,
+            None,
+            None,
+        ]
 
     @pytest.mark.parametrize("kind", ["tables", "figures"])
     def test_a_table_or_figure_that_names_no_methods_has_all_and_one_of_data_none(self, kind: str) -> None:
