@@ -11,6 +11,7 @@ import os
 import pkgutil
 import re
 import sys
+import traceback
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -21,6 +22,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from fedbench.errors import UserError, unknown
 
 Built = TypeVar("Built")
+MISTAKES = (AttributeError, ImportError, NameError, SyntaxError, TypeError, ValueError)
+"""What the import of a file raises that has a mistake."""
 STRICT = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
 
@@ -34,10 +37,14 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
     """Return ``attribute`` of the module called ``name``, or the object an entry point of that name gives.
 
     Raises:
-        UserError: no module offers ``name`` (the message lists the known ones), or the module lacks ``attribute``.
+        UserError: no module offers ``name`` (the message lists the known ones), its file has a mistake, or lacks
+            ``attribute``.
     """
     if name in _modules(package):
-        module = importlib.import_module(f"{package.__name__}.{name}")
+        try:
+            module = importlib.import_module(f"{package.__name__}.{name}")
+        except MISTAKES as error:
+            raise UserError(f"{kind} {name!r}: {_place(error)}") from error
         if not hasattr(module, attribute):
             raise UserError(f"{module.__file__} has to define {attribute!r} to be a {kind}")
         return getattr(module, attribute)
@@ -45,9 +52,21 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
     if entry is not None:
         try:
             return entry.load()
-        except (ImportError, AttributeError) as error:
-            raise UserError(f"{kind} {name!r} of the package {_package(entry)}: {error}") from error
+        except MISTAKES as error:
+            raise UserError(f"{kind} {name!r} of the package {_package(entry)}: {_place(error)}") from error
     raise unknown(kind, name, names(package))
+
+
+def _place(error: Exception) -> str:
+    """Say what is wrong, and in which file and line where one that was imported has a mistake."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    files = [frame.filename for frame in frames if frame.name == "<module>"]
+    lines = [
+        frame.lineno for frame in frames if frame.filename in files[-1:]
+    ]  # not in a library that it calls
+    return f"{files[-1]}, line {lines[-1]}: {type(error).__name__}: {error}" if files else str(error)
 
 
 def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[str, Any]) -> Built:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,33 @@ def test_a_file_that_defines_nothing_is_named(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(tmp_path)])
     with pytest.raises(UserError, match=r"empty_method\.py has to define 'Method' to be a method"):
         make_method("empty_method", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("\ndef broken(:\n", 2, "invalid syntax"),
+        ("import registry_none\n", 1, "ModuleNotFoundError: No module named 'registry_none'"),
+        ("from fedbench.method import Metod\n", 1, "Metod"),
+        ("\n\nclass Method(Metod):\n    pass\n", 3, "NameError: name 'Metod' is not defined"),
+        ("from dataclasses import *\n@dataclass\nclass Method:\n    a: list = []\n", 2, "mutable default"),
+        ("class Method:\n    averaged = Tuple\n", 2, "NameError: name 'Tuple' is not defined"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_line_with_its_place(
+    text: str, line: int, says: str, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a file of ours and in one of another package."""
+    monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(package / "ours")])
+    (package / "ours").mkdir()
+    for name, path in (("faulty", package / "ours/faulty.py"), ("broken", package / "registry_nowhere.py")):
+        path.write_text(text)
+        place = f"{path}, line {line}: "
+        with pytest.raises(
+            UserError, match=f"method '{name}'.*{re.escape(place)}.*{re.escape(says)}"
+        ) as raised:
+            make_method(name, {})
+        assert "\n" not in str(raised.value)
 
 
 def test_names_bind_nobody_and_a_range_beside_a_field_does(
