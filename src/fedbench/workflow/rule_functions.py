@@ -184,8 +184,9 @@ class RuleFunctions:
 
     def table_request(self, wildcards: Any) -> str:
         """Return the request for a table."""
-        cells = self.inputs.cells(wildcards.paper, wildcards.table)
-        return self._request(wildcards.paper, wildcards.table, cells=cells)
+        plan = self.inputs.plan(wildcards.paper)
+        plan.table(wildcards.table)  # for an unknown one, names tables alone
+        return self._request(wildcards.paper, wildcards.table, cells=plan.cells(wildcards.table))
 
     def figure_request(self, wildcards: Any) -> str:
         """Return the request for a figure."""
