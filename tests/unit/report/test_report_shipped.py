@@ -13,6 +13,7 @@ import pytest
 from report_project import REDUCED, Project, run_result, table_of
 
 from fedbench import metric_table
+from fedbench.commands.show import described_cell
 from fedbench.errors import UserError
 from fedbench.report.figures.build import drawing_of
 from fedbench.report.page.gather import chapter
@@ -77,6 +78,18 @@ def test_shipped_numbers_are_shown_and_marked(project: Project) -> None:
     )
     assert "Scale reduced: nothing trained here" in said and r"$^\ddagger$" in table.tex()
     assert not table_of(REDUCED.model_copy(update={"shipped": False})).rows["shipped"].any()
+
+
+def test_a_cell_names_the_lines_of_its_reference_results(shipped: Project) -> None:
+    Path("config/config.yaml").write_text("{paper: localscgdam, scale: reduced}\n")
+    cell = first(shipped, REDUCED)
+    (told,) = [
+        line for line in described_cell(Plan(REDUCED), cell.name) if line.startswith("reference results: ")
+    ]
+    lines = re.fullmatch(rf".* seeds 0, 1, 2; {FILE}:(\d+)-(\d+); commit \w+", told)
+    assert lines is not None, told
+    keys, rows = {run.key for run in cell.runs}, rows_of_file(shipped)
+    assert [at + 2 for at in rows.index[rows["key"].isin(keys)]] == [*range(int(lines[1]), int(lines[2]) + 1)]
 
 
 def test_what_was_trained_or_failed_here_comes_first(shipped: Project) -> None:
