@@ -16,7 +16,7 @@ from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.results.statistics import COVERAGE
 from fedbench.results.verdicts import BOUND, MATCHES, ONE_SEED
 from fedbench.study.cells import Cell
-from fedbench.study.plan import Plan, methods_by_dataset
+from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec
 
 LONGEST_LIST = 8
@@ -57,7 +57,7 @@ def below(
         " ".join(filter(None, first)),
         described.other_data(cells, data, folder),
         *(trouble(frame, status) for status in (NOT_RUN, FAILED)),
-        untuned(not_tuned),
+        untuned(plan.named_untuned(not_tuned)),
         outcome(paper, frame),
         order(frame),
         references(spec, frame),
@@ -131,10 +131,9 @@ def shared_samples(gains: pd.DataFrame) -> str:
     return "paired over these (DeLong et al. 1988)" + f"; that of {rest} {apart}" * bool(rest)
 
 
-def untuned(cells: Sequence[Cell]) -> str:
-    """Say which methods are not tuned for their dataset, nothing where there are none."""
-    said = "Not tuned for this dataset: the order of methods says nothing"
-    return f"{said} ({methods_by_dataset(cells)})." if cells else ""
+def untuned(named: str) -> str:
+    """Say which methods, as :meth:`Plan.named_untuned` has them, are not tuned for their dataset; empty without any."""
+    return f"Not tuned for this dataset: the order of methods says nothing ({named})." if named else ""
 
 
 def combined(paper: Paper, spec: TableSpec) -> str:
