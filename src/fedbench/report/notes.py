@@ -62,6 +62,7 @@ def below(
         order(frame),
         references(spec, frame),
         gains(frame, lambda method: axis_text(paper, "method", method)),
+        described.repeated(cells, folder) if frame["low"].notna().any() else "",
         *described.weights(cells),
         *described.tasks(cells, folder),
         *(described.sites(cells, folder) if by_site else []),
