@@ -173,14 +173,20 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
         f"Bold: best in {line}{apart}": several,
         f"{verdict_words.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
         f"{verdict_words.EDGE}: a tuned value lies on the edge of its grid": frame["on_edge"].any(),
-        f"{SHIPPED}: (partly) trained elsewhere": frame["shipped"].any(),
+        f"{SHIPPED}: (partly) trained elsewhere, {_seeds(frame[frame['shipped']])}": frame["shipped"].any(),
         f"in brackets: {COVERAGE:.0%} interval of a gain": frame["low"].notna().any(),
         "†: doubtful in print": _visible(frame)["doubt"].any(),
     }
     said = "; ".join(mark for mark, occurs in marks.items() if occurs)
     compares, interval = frame["difference"].notna().any(), frame["half_width"].notna().any()
     legend = verdict_words.legend(tolerance, bool(interval)) if compares else ""
-    return " ".join(filter(None, [legend, f"{said}." if said else ""]))
+    return " ".join(filter(None, [legend, f"{said[0].upper()}{said[1:]}." if said else ""]))
+
+
+def _seeds(frame: pd.DataFrame) -> str:
+    """Say how many seeds numbers are of: ``3 seeds``, ``3 to 5 seeds``."""
+    known = sorted({*frame["n_wanted"]})
+    return f"{' to '.join(map(str, dict.fromkeys(known[:1] + known[-1:])))} seed{'s' * (known != [1])}"
 
 
 def _visible(frame: pd.DataFrame) -> pd.DataFrame:

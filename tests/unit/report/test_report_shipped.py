@@ -74,7 +74,9 @@ def test_shipped_numbers_are_shown_and_marked(project: Project) -> None:
     assert not trained.rows["shipped"].any() and table.rows["shipped"].sum() == 30
     said = table.markdown()
     assert (
-        said.count("‡") == 31 and "‡" not in trained.markdown() and "‡: (partly) trained elsewhere." in said
+        said.count("‡") == 31
+        and "‡" not in trained.markdown()
+        and "‡: (partly) trained elsewhere, 3 seeds." in said
     )
     assert "Scale reduced: nothing trained here" in said and r"$^\ddagger$" in table.tex()
     assert not table_of(REDUCED.model_copy(update={"shipped": False})).rows["shipped"].any()
@@ -183,7 +185,7 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(project: P
         assert list(both[name]) == list(before[name])
     assert both["shipped"].all() and merged.verdict == finding.verdict and merged.shipped
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
-    assert "‡: (partly) trained elsewhere." in table_of().markdown()
+    assert "‡: (partly) trained elsewhere, 3 seeds." in table_of().markdown()
 
 
 def test_a_run_trained_here_counts_before_the_shipped_one(project: Project) -> None:
