@@ -74,6 +74,11 @@ class FederatedMethod:
         if "server" in vars(cls) and "weighs" not in vars(cls):
             cls.weighs = False
 
+    @property
+    def kept(self) -> set[str]:
+        """Names of the tensors of a client's state that are read after its round; others are lost."""
+        return {*self.averaged, *self.own, *self.uploaded, *self.gathered, *self.running}
+
     def needs_smooth(self) -> str:
         """Name the hyper-parameter that requires a network with a second derivative; empty if none does."""
         return ""

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from fedbench.errors import unknown
+from fedbench.errors import UserError, unknown
 
 
 class Measure(BaseModel):
@@ -243,6 +243,8 @@ def measure(name: str, additions: Mapping[str, Measure] | None = None) -> Measur
         UserError: nothing measures it.
     """
     if (known_measure := find(name, additions)) is None:
+        if find(of_test := f"test_{name}", additions):
+            raise UserError(f"unknown metric {name!r}. Did you mean {of_test!r}?")
         raise unknown("metric", name, known(additions))
     return known_measure
 

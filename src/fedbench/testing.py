@@ -17,7 +17,7 @@ from fedbench.data.clients import Arrays
 from fedbench.data.prepared import load_prepared, prepare, read_summary
 from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.simulate import DEFAULT, Simulation
-from fedbench.problem import State
+from fedbench.problem import Batch, Problem, State
 from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TaskSpec, TrainSpec
 from fedbench.train.training import load_arrays
 
@@ -76,11 +76,19 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     Raises:
         AssertionError: the model does not move or diverges, a run is not repeatable, depends on how many clients are
             stacked, does not survive a stop, loses batch-norm statistics, or breaks when clients are unequal or take
-            turns. The message says which rule is broken.
+            turns; ``step`` adds what is lost after the round, or ``init_own`` returns the axis of clients. The message
+            says which rule is broken.
     """
 
     def run(how: Execution = DEFAULT, **train: Any) -> Simulation:
         return simulation(method, params, toy(n_classes=n_classes), how, **train)
+
+    _check_kept(run(rounds=1))
+    fewer = simulation(method, params, toy((24, 24), n_classes)).state.own
+    for name, tensor in run().state.own.items():
+        assert (tensor.shape[1:2], fewer[name].shape[1:2]) != ((3,), (2,)), (
+            f"{method}: init_own returns {name!r} without the axis of clients, for one of them"
+        )
 
     end = _trained(run())
     assert end["x"].isfinite().all(), f"{method} diverged on easy data: are the steps too large?"
@@ -101,6 +109,24 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     start = normed.server["buffers"].clone()
     assert not torch.equal(_trained(normed)["buffers"], start), (
         f"{method} leaves batch-norm statistics as they were: give buffers_of(state) to the network"
+    )
+
+
+def _check_kept(run: Simulation) -> None:
+    """Check that what ``step`` adds to a client's state is kept after the round."""
+    step, added = run.method.step, set[str]()
+
+    def watched(problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        new = step(problem, state, batches, decay)
+        added.update(new.keys() - state.keys())
+        return new
+
+    object.__setattr__(run.method, "step", watched)
+    run.train_round()
+    lost = added - run.method.kept - {"loss"}
+    assert not lost, (
+        f"{run.spec.method}: what `step` adds as {min(lost)!r} is lost after the round: name it in `own` and return "
+        "its start from `init_own`, or from `begin` if it is for one round alone"
     )
 
 

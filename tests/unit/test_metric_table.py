@@ -44,6 +44,8 @@ def test_what_a_run_records_is_in_the_table() -> None:
 def test_an_unknown_name_is_refused_but_has_a_label() -> None:
     with pytest.raises(UserError, match=r"unknown metric 'test_accuracies'\. Did you mean 'test_accuracy'"):
         measure("test_accuracies")
+    with pytest.raises(UserError, match=r"unknown metric 'auc'\. Did you mean 'test_auc'"):
+        measure("auc")
     assert metric_table.find("auc") is None, "a metric of a part needs the part"
     assert metric_table.find("nothing@Basel") is None and metric_table.sign("site_std_test_auc") == -1
     assert metric_table.label("some_thing") == "some thing"

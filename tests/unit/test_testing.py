@@ -87,6 +87,26 @@ class WithoutStatistics(Good):
         return state | {"x": state["x"] - decay * self.lr * gradient, "loss": loss}
 
 
+def forgetting(state: State, new: State) -> State:
+    return new | {"lam": state.get("lam", 0 * state["x"]) + new["u"]}
+
+
+Forgets = stepping(forgetting)
+
+
+def keeping(start: Callable[[Problem, torch.Tensor], State]) -> type[Good]:
+    """A method whose clients keep ``lam``, from what ``start`` makes of the model."""
+
+    @dataclass(frozen=True)
+    class Keeping(stepping(forgetting)):  # type: ignore[misc]
+        own: ClassVar[tuple[str, ...]] = ("lam",)
+
+        def init_own(self, problem: Problem, server: State) -> State:
+            return start(problem, server["x"])
+
+    return Keeping
+
+
 Offer = Callable[[Any], None]
 
 
@@ -122,6 +142,12 @@ def test_methods_of_ours_pass(method: str) -> None:
         (Remembers, 0.1, "gives other numbers after a stop"),
         (stepping(lambda state, new: new | {"x": state["x"], "u": state["u"]}), 0.1, "never moved the model"),
         (WithoutStatistics, 0.1, "leaves batch-norm statistics as they were"),
+        (Forgets, 0.1, "what `step` adds as 'lam' is lost after the round: name it in `own`"),
+        (
+            keeping(lambda problem, x: {"lam": x.expand(problem.n_clients, -1)}),
+            0.1,
+            "returns 'lam' without the axis",
+        ),
     ],
 )
 def test_what_breaks_the_contract_is_found(method: type, lr: float, says: str, offer: Offer) -> None:
@@ -180,6 +206,24 @@ def test_what_a_client_keeps_has_the_shape_of_its_start(offer: Offer) -> None:
         UserError, match=r"step has to return 'c' as .* \[3, \d+\], not torch\.float32 \[3, 1\]"
     ):
         simulation("mine", {"lr": 0.1}, how=Execution(chunk=None)).run()
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        ({}, "init_own has to return 'lam', as own names it"),
+        ({"lam": torch.zeros(3), "v": torch.zeros(3)}, "own has to name 'v', as init_own returns it"),
+    ],
+)
+def test_own_and_init_own_name_the_same(start: State, says: str, offer: Offer) -> None:
+    offer(keeping(lambda problem, x: start))
+    with pytest.raises(UserError, match=f"test_testing: {says}"):
+        simulation("mine", {"lr": 0.1})
+
+
+def test_a_method_that_keeps_what_its_clients_add_passes(offer: Offer) -> None:
+    offer(keeping(lambda problem, x: {"lam": torch.zeros_like(x)}))
+    check_method("mine", {"lr": 0.1})
 
 
 def test_what_is_no_method_is_said(offer: Offer) -> None:

@@ -54,6 +54,8 @@ class Method(coda_plus.Method):
         super().__post_init__()
         one_of(self.name, "variates", self.variates, VARIATES)
         one_of(self.name, "anchor", self.anchor, ANCHORS)
+        if self.anchor != "own_average":  # the other tensors are those of a client's own anchor
+            object.__setattr__(self, "own", ("c_own",))
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start as CODA+ does, with a zero global control variate."""

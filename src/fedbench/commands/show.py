@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 from collections.abc import Mapping
 
-from fedbench.errors import unknown
+from fedbench.data.prepared import read_summary
+from fedbench.errors import UserError, shortened, unknown
+from fedbench.results.shipped import Shipped
 from fedbench.spec import RunSpec
 from fedbench.study.cells import Cell, single
 from fedbench.study.configuration import file_of, load_paper, paper_keys
@@ -55,7 +58,32 @@ def described_cell(plan: Plan, pattern: str) -> list[str]:
         f"hyper-parameters: {where}",
         "",
         *_values(run, from_layer),
+        "",
+        *_features(plan, run),
+        *_shipped(plan, cell),
+        f"train it: {plan.command(cell)}",
     ]
+
+
+def _features(plan: Plan, run: RunSpec) -> list[str]:
+    """Return a line with the features of a table, none where it is not prepared here."""
+    names = []
+    with contextlib.suppress(UserError):
+        names = read_summary(run.data.dataset, plan.config.data_dir).get("features", [])
+    return [f"features: {shortened(', '.join(names))}"] if names else []
+
+
+def _shipped(plan: Plan, cell: Cell) -> list[str]:
+    """Return a line for each file with reference results of a cell: its seeds, its lines and the commit."""
+    rows = [row for run in Shipped(plan).runs(cell).values() for row in run.values()]
+    told = []
+    for file in dict.fromkeys(row.source.rpartition(":")[0] for row in rows):
+        of_file = [row for row in rows if row.source.startswith(f"{file}:")]
+        lines = [int(row.source.rpartition(":")[2]) for row in of_file]
+        seeds = ", ".join(dict.fromkeys(str(row.seed) for row in of_file))
+        commits = ", ".join(dict.fromkeys(" ".join(row.commit for row in of_file).split()))
+        told.append(f"reference results: seeds {seeds}; {file}:{min(lines)}-{max(lines)}; commit {commits}")
+    return told
 
 
 def _one_cell(plan: Plan, pattern: str) -> Cell:

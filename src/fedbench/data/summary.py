@@ -126,6 +126,16 @@ def by_site(
     return {site: Counts(len(y), int((y == 1).sum()), int((y == 0).sum())) for site, y in parts.items()}
 
 
+def repeats(spec: DataSpec, data_dir: str | Path) -> bool:
+    """Return whether a patient or the like has several training samples; False where it is not known here."""
+    try:
+        owners = multi_source.load_sources(spec, data_dir, inputs=False).group_train
+        of_patients = datasets.get(spec.dataset).whole_groups
+    except UserError:
+        return False
+    return of_patients and owners is not None and len(np.unique(owners)) < len(owners)
+
+
 ALL = "all"
 SPLITS = {"Training": "train", "Validation": "validation", "Test": "test"}
 """What tables call the parts of a partition; :data:`ALL` is the whole dataset, before anything is dropped."""

@@ -211,8 +211,7 @@ class Loop:
         state = method.end(problem, state)
         self._record.trained(losses / works[0].steps_of_each)
         ledger.samples += sum(work.samples for work in works)
-        kept = {*method.averaged, *method.own, *method.uploaded, *method.gathered, *method.running}
-        return {name: tensor for name, tensor in state.items() if name in kept}
+        return {name: tensor for name, tensor in state.items() if name in method.kept}
 
     def _first_batches(self) -> Iterator[list[Any]]:
         """Draw the batches of round 0, step by step, which every start of a run finds alike."""

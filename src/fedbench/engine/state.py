@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import torch
 
+from fedbench.errors import UserError
 from fedbench.method import FederatedMethod
 from fedbench.problem import Problem, State
 
@@ -28,12 +29,24 @@ class RunState:
 
     @classmethod
     def initial(cls, method: FederatedMethod, problem: Problem, device: torch.device) -> Self:
-        """Return the state before the first round."""
+        """Return the state before the first round; :class:`UserError` unless ``init_own`` returns what ``own`` names.
+
+        Batch-norm statistics may be missing where the network has none.
+        """
         net = problem.net
         server = method.init(problem, net.initial().to(device))
         if net.n_buffers:
             server |= {name: net.initial_buffers().to(device) for name in method.running}
         start = method.init_own(problem, server)
+        wanted = [name for name in method.own if net.n_buffers or not name.endswith("buffers")]
+        if lacking := [name for name in wanted if name not in start]:
+            raise UserError(
+                f"{type(method).__module__}: init_own has to return {lacking[0]!r}, as own names it"
+            )
+        if extra := start.keys() - {*method.own}:
+            raise UserError(
+                f"{type(method).__module__}: own has to name {min(extra)!r}, as init_own returns it"
+            )
         per_client = {
             name: tensor[None].expand(problem.n_clients, *tensor.shape).clone()
             for name, tensor in start.items()

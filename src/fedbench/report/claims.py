@@ -15,7 +15,16 @@ from fedbench.report import described
 from fedbench.report.document import stamp
 from fedbench.report.text import cells_of, document
 from fedbench.results.claims.findings import AtScale, Finding, find
-from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON, Effect
+from fedbench.results.claims.judge import (
+    CONTRADICTED,
+    LOST,
+    NOT_TESTED,
+    SUPPORTED,
+    UNDECIDED,
+    UNSUPPORTED,
+    WON,
+    Effect,
+)
 from fedbench.results.names import ABSENT, GREEK, SHIPPED, axis_text, signed
 from fedbench.results.places import Place, words_of
 from fedbench.study.plan import Plan
@@ -95,24 +104,32 @@ class ClaimTable:
         return document(self.title, table, [*self.legend, *self.remarks])
 
     def terminal(self, remarks: bool = True, scale: str | None = None, width: int = 100) -> str:
-        """Return plain text: a paragraph for each claim, of all scales or one.
+        """Return plain text: a paragraph for each claim, of all scales or one, with what decides at each.
 
         Without ``remarks`` a line says which command shows them.
         """
         lines = [self.title, ""]
         for finding in self.findings:
-            sentence, published, *scales, effect, seeds = self.texts(finding)
+            sentence, published, *scales, _, _ = self.texts(finding)
             lines += textwrap.wrap(f"{finding.number:2d}  {sentence}", width, subsequent_indent="    ")
             lines.append(f"    published: {published}")
             pairs = zip(finding.scales, scales, strict=True)
-            ran = [f"{at.scale}: {text}" for at, text in pairs if at.ran and scale in (None, at.scale)]
-            lines += [f"    {text}" for text in ran or ["not run"]]
-            decides = effect != ABSENT and scale in (None, finding.main.scale)
-            lines += [f"    decided by {effect}; seeds {seeds}"] * decides
-            lines.append("")
+            ran = [
+                line
+                for at, text in pairs
+                if at.ran and scale in (None, at.scale)
+                for line in (f"{at.scale}: {text}", *self._deciding(finding, at))
+            ]
+            lines += [*(f"    {line}" for line in ran or ["not run"]), ""]
         more = self.remarks if remarks else [f"All notes: fedbench claims {self.paper.key} --notes"]
         below = (part for note in [*self.legend, *more] for part in textwrap.wrap(note, width))
         return "\n".join([*lines, *below, ""])
+
+    def _deciding(self, finding: Finding, at: AtScale) -> list[str]:
+        """Return a line with the comparison that decides at a scale, none where it has no effect."""
+        effect = effect_text(finding, self.paper, at)
+        word = "decided by" if at.kind in (SUPPORTED, UNSUPPORTED, CONTRADICTED) else "comparison"
+        return [f"{at.scale}, {word} {effect}; seeds {seeds_text(finding, at)}"] * (effect != ABSENT)
 
     def csv(self) -> str:
         """Return one row for each claim and scale, nothing rounded away."""
@@ -178,9 +195,13 @@ def _row(paper: Paper, finding: Finding, at: AtScale) -> dict[str, object]:
     }  # fmt: skip
 
 
-def effect_text(finding: Finding, paper: Paper) -> str:
-    """Return the deciding effect with its interval, where it is and over whom; a ratio as a ratio."""
-    at, effect, ratio = finding.main, finding.main.verdict.decides, finding.claim.ratio
+def effect_text(finding: Finding, paper: Paper, at: AtScale | None = None) -> str:
+    """Return the deciding effect with its interval, where it is and over whom, by default at the scale that decides.
+
+    A ratio is written as a ratio.
+    """
+    at = at or finding.main
+    effect, ratio = at.verdict.decides, finding.claim.ratio
     if not at.ran or math.isnan(effect.mean):
         return ABSENT
     mean, *ends = effect.mean, effect.low, effect.high
@@ -213,12 +234,13 @@ def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
     return ", ".join([axis_text(paper, "dataset", place[0][1]), *texts])
 
 
-def seeds_text(finding: Finding) -> str:
-    """Return how many seeds there are, and q."""
-    if not finding.main.ran:
+def seeds_text(finding: Finding, at: AtScale | None = None) -> str:
+    """Return how many seeds there are, and q, by default at the scale that decides."""
+    at = at or finding.main
+    if not at.ran:
         return ABSENT
-    q = "" if math.isnan(finding.main.q) else f", q = {finding.main.q:.3f}"
-    return f"{finding.main.verdict.seeds}{q}"
+    q = "" if math.isnan(at.q) else f", q = {at.q:.3f}"
+    return f"{at.verdict.seeds}{q}"
 
 
 def remarks(findings: Sequence[Finding]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fedbench.data import multi_source
-from fedbench.data.summary import Counts, binary_task, by_site, remarks
+from fedbench.data.summary import Counts, binary_task, by_site, remarks, repeats
 from fedbench.errors import UserError
 from fedbench.results.names import phrase
 from fedbench.spec import RunSpec
@@ -139,6 +139,13 @@ def sites(cells: Sequence[Cell], data_dir: Path) -> list[str]:
             over = f"AUCs of the worst site and their spread are over {len(tested) - len(lacking)} of {len(tested)}"
             lines.append(f"{dataset}: {over} sites; {'; '.join(lacking)}.")
     return lines
+
+
+def repeated(cells: Sequence[Cell], data_dir: Path) -> str:
+    """Say of which datasets patients have several samples, which intervals over test samples overlook; else empty."""
+    names = [name for name, (run, *_) in _by_dataset(cells).items() if repeats(run.data, data_dir)]
+    said = "patients have several samples; intervals take samples as independent and are too short"
+    return f"{', '.join(names)}: {said}." if names else ""
 
 
 def _one_class(site: str, counts: Counts) -> str:

@@ -36,7 +36,7 @@ def board_table(plan: Plan, name: str) -> Table:
     items = [item for board in shown for line in board.lines for item in line.shown]
     keys = sorted({item.key for item in items} - {""})
     mark = stamp(sorted({c for item in items for c in item.commit.split()}), keys)
-    not_tuned = plan.untuned(cells)
+    not_tuned = plan.named_untuned(plan.untuned(cells))
     metrics = [paper.measure(metric).label for metric in spec.metrics]
     last = [f"{WORDS[spec.board.budget]} to target"] if spec.board.budget else [WORDS[c] for c in COSTS[:2]]
     rows = [

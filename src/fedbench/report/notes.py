@@ -17,7 +17,7 @@ from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.results.statistics import COVERAGE
 from fedbench.results.verdicts import BOUND, MATCHES, ONE_SEED
 from fedbench.study.cells import Cell
-from fedbench.study.plan import Plan, methods_by_dataset
+from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec
 
 LONGEST_LIST = 8
@@ -59,11 +59,12 @@ def below(
         described.other_data(cells, made["data"], folder),
         other_code(cells, made["other_code"]),
         *(trouble(frame, status) for status in (NOT_RUN, FAILED)),
-        untuned(not_tuned),
+        untuned(plan.named_untuned(not_tuned)),
         outcome(paper, frame),
         order(frame),
         references(spec, frame),
         gains(frame, lambda method: axis_text(paper, "method", method)),
+        described.repeated(cells, folder) if frame["low"].notna().any() else "",
         *described.weights(cells),
         *described.tasks(cells, folder),
         *(described.sites(cells, folder) if by_site else []),
@@ -133,10 +134,9 @@ def shared_samples(gains: pd.DataFrame) -> str:
     return "paired over these (DeLong et al. 1988)" + f"; that of {rest} {apart}" * bool(rest)
 
 
-def untuned(cells: Sequence[Cell]) -> str:
-    """Say which methods are not tuned for their dataset, nothing where there are none."""
-    said = "Not tuned for this dataset: the order of methods says nothing"
-    return f"{said} ({methods_by_dataset(cells)})." if cells else ""
+def untuned(named: str) -> str:
+    """Say which methods, as :meth:`Plan.named_untuned` has them, are not tuned for their dataset; empty without any."""
+    return f"Not tuned for this dataset: the order of methods says nothing ({named})." if named else ""
 
 
 def other_code(cells: Sequence[Cell], made: Mapping[str, int]) -> str:
@@ -182,14 +182,20 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
         f"Bold: best in {line}{apart}": several,
         f"{verdict_words.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
         f"{verdict_words.EDGE}: a tuned value lies on the edge of its grid": frame["on_edge"].any(),
-        f"{SHIPPED}: (partly) trained elsewhere": frame["shipped"].any(),
+        f"{SHIPPED}: (partly) trained elsewhere, {_seeds(frame[frame['shipped']])}": frame["shipped"].any(),
         f"in brackets: {COVERAGE:.0%} interval of a gain": frame["low"].notna().any(),
         "†: doubtful in print": _visible(frame)["doubt"].any(),
     }
     said = "; ".join(mark for mark, occurs in marks.items() if occurs)
     compares, interval = frame["difference"].notna().any(), frame["half_width"].notna().any()
     legend = verdict_words.legend(tolerance, bool(interval)) if compares else ""
-    return " ".join(filter(None, [legend, f"{said}." if said else ""]))
+    return " ".join(filter(None, [legend, f"{said[0].upper()}{said[1:]}." if said else ""]))
+
+
+def _seeds(frame: pd.DataFrame) -> str:
+    """Say how many seeds numbers are of: ``3 seeds``, ``3 to 5 seeds``."""
+    known = sorted({*frame["n_wanted"]})
+    return f"{' to '.join(map(str, dict.fromkeys(known[:1] + known[-1:])))} seed{'s' * (known != [1])}"
 
 
 def _visible(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,7 @@
-"""How far the AUC of a test part may lie from that of the patients that it was drawn from; and that of two models."""
+"""How far the AUC of a test part may lie from that of what it was drawn from; and that of two models.
+
+Samples count as independent: where a patient has several, intervals are too short.
+"""
 
 from __future__ import annotations
 

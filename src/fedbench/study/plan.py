@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from fedbench.errors import UserError, unknown
@@ -170,32 +170,44 @@ class Plan:
         """List those of some cells that run with values that no trial chose on their dataset.
 
         Values that are published need no trials where the scale has ``constants: paper``, and what the setting or the
-        dataset fixes, such as the step sizes of a theory, needs none at all.
+        dataset fixes, such as the step sizes of a theory, needs none at all. Without a grid a method counts where
+        others are tuned.
         """
         return [cell for cell in cells if self._is_untuned(cell)]
 
     def _is_untuned(self, cell: Cell) -> bool:
         entry = self.study.methods[cell.method]
-        varied = {name for names in entry.grid for name in names.split(", ")}
+        varied = {name for names in entry.grid or entry.params for name in names.split(", ")}
         if varied <= ({*entry.published} if self.scale.constants == "paper" else set()):
             return False
         tuned = self.tuned(cell)
-        if tuned.values or tuned.published:
+        if tuned.values or tuned.published or not (entry.grid or self._tunes_others(cell)):
             return False
         layers = self.layers(cell)
         tuned_at = next(at for at, layer in enumerate(layers) if layer.name.startswith("tuned "))
         fixed = {name for layer in layers[tuned_at + 1 :] for name in layer.piece.get("params", {})}
         return not varied <= fixed
 
+    def _tunes_others(self, cell: Cell) -> bool:
+        rivals = (
+            tuned_for(self.study, cell.dataset, cell.setting, name, self.scale) for name in self.study.methods
+        )
+        return any(rival.values or rival.published for rival in rivals)
+
+    def named_untuned(self, cells: Sequence[Cell]) -> str:
+        """Name the methods of cells by dataset, and which of them have no grid."""
+        return methods_by_dataset(cells, [name for name, of in self.study.methods.items() if not of.grid])
+
     def untuned_warning(self, cells: Sequence[Cell]) -> str:
         """Say in one line which of some cells are not tuned, and the cure; empty where all are."""
         not_tuned = self.untuned(cells)
         if not not_tuned:
             return ""
+        tunable = [cell.dataset for cell in not_tuned if self.study.methods[cell.method].grid]
+        cure = f"fedbench tune {tunable[0]} --paper {self.study.key}" if tunable else "give each a `grid`"
         return (
             f"warning: {len(not_tuned)} of {len(cells)} cells are not tuned for their dataset "
-            f"({methods_by_dataset(not_tuned)}): the order of methods will say nothing. "
-            f"First: fedbench tune {not_tuned[0].dataset} --paper {self.study.key}"
+            f"({self.named_untuned(not_tuned)}): the order of methods will say nothing. First: {cure}"
         )
 
     @functools.cached_property
@@ -218,11 +230,12 @@ class Plan:
         return " ".join([shlex.quote(cell.name), f"--scale {cell.scale}", *sets])
 
 
-def methods_by_dataset(cells: Sequence[Cell]) -> str:
-    """Name the methods of cells by their dataset: ``Digits: CoDA, FedAvg and 3 more; MNIST: CoDA``."""
+def methods_by_dataset(cells: Sequence[Cell], gridless: Collection[str] = ()) -> str:
+    """Name the methods of cells by their dataset: ``Digits: CoDA, Mine (no grid) and 3 more; MNIST: CoDA``."""
     texts = []
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
-        names = list(dict.fromkeys(cell.method for cell in cells if cell.dataset == dataset))
+        known = dict.fromkeys(cell.method for cell in cells if cell.dataset == dataset)
+        names = [name + " (no grid)" * (name in gridless) for name in known]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         texts.append(f"{dataset}: {', '.join(names[:NAMED])}{more}")
     return "; ".join(texts)

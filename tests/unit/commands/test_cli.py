@@ -22,6 +22,7 @@ from typer.testing import CliRunner, Result
 from fedbench.commands import schema
 from fedbench.commands.cli import app
 from fedbench.data.datasets._torchvision import CifarSet
+from fedbench.data.prepared import prepare
 from fedbench.store.runs import Store
 from fedbench.study.configuration import paper_keys, study_path
 
@@ -156,6 +157,19 @@ def test_a_place_of_a_run_can_be_set_for_a_call_and_is_shown_with_its_layer() ->
     figure = call("show", "figure1").stdout.splitlines()
     assert figure[0] == "toy/figure1 at scale demo: Curves"
     assert figure[2:] == [f"toy/Digits/p{p}_imratio0.2/Plain  0/2 runs" for p in (4, 8)]
+
+
+def test_a_cell_names_its_features_and_ends_with_the_command_that_trains_it() -> None:
+    Path("config/datasets").mkdir(exist_ok=True)
+    Path("t.csv").write_text("age,crp,kind\n" + "".join(f"{n},{n % 7},{'ab'[n % 2]}\n" for n in range(40)))
+    Path("config/datasets/t.yaml").write_text("file: t.csv\nlabel: kind\n")
+    more = ("--set", "data.dataset=t", "--set", "data_dir=data")
+    assert "features:" not in call("show", CELL, *more).stdout, "it is not prepared"
+    prepare("t", "data")
+    *_, features, command = call("show", CELL, *more).stdout.splitlines()
+    assert features == "features: age, crp"
+    sets = "--set 'data_dir=\"data\"' --set 'data.dataset=\"t\"'"
+    assert command == f"train it: fedbench run {CELL} --scale demo {sets}"
 
 
 def test_claims_of_all_studies_are_those_of_each_in_order() -> None:

@@ -98,7 +98,7 @@ ROWS = [f"{n},{'ab'[n % 2]}" for n in range(20)]
     [
         ("a,b\n1,2", "", r"unknown column in t\.csv 'kind'"),
         ("dose,kind\n1,a\n,b\n3,a", "", r"line 3: column 'dose' is empty.*`missing: drop` or `missing: median`"),
-        ("dose,kind\n1,a\n2,\n3,a", "missing: median\n", r"line 3: column 'kind' is empty.*`missing: drop`"),
+        ("dose,kind\n1,a\n2,\n3,a", "missing: median\n", r"line 3: column 'kind' is empty.*delete such rows; `miss"),
         ("dose,kind\n1,a\n<2,b\n3,a", "", r"line 3: column 'dose' has '<2', which is not numeric.*`drop: \[dose\]`"),
         ("dose,kind\n" + "\n".join(f"w{n},{n % 2}" for n in range(60)), "", r"not numeric and has 60 different words"),
         ("dose,kind\n1,a\n2,b", "drop: dosis\n", r"unknown column in t\.csv 'dosis'\. Did you mean 'dose'"),

@@ -14,6 +14,7 @@ from raw_files import OwnTable
 
 from fedbench.data import datasets
 from fedbench.data.custom.encoding import standardized
+from fedbench.data.custom.leaks import second_labels
 from fedbench.errors import UserError
 
 
@@ -177,6 +178,69 @@ def test_leaks_are_remarked(own_table: OwnTable) -> None:
     assert same and f"{same} of {len(twins.x_test)} test" in " ".join(twins.summary["remarks"])
     full = own_table(text, "group: patient\nwhole_groups: true\ndrop: [case, study_id]\n")
     assert not [line for line in full.summary.get("remarks", ()) if "equal" in line or "groups" in line]
+
+
+def test_the_parts_of_a_table_are_those_of_its_split_column(own_table: OwnTable) -> None:
+    words = ["train", "Test", "train", "val", "train"]
+    lines = [
+        f"{n},{'val' if n < 5 else words[n % 5]},H{n % 2},P{n // 5},{'ab'[n % 3 == 0]}" for n in range(60)
+    ]
+    text = "\n".join(["n,part,hospital,patient,kind", *lines])
+    read = own_table(text, "split: part\nsite: hospital\ngroup: patient\n")
+    train, test = read.x_train[:, 0].astype(int), read.x_test[:, 0].astype(int)
+    assert read.x_train.shape[1] == 1 and test.tolist() == [*range(6, 60, 5)]
+    assert read.held_train is not None and train[read.held_train].tolist() == [*range(5), *range(8, 60, 5)]
+    assert read.site_train is not None and read.site_train.tolist() == (train % 2).tolist()
+    assert read.group_train is not None and len(np.unique(train // 5 - read.group_train)) == 1
+    told = " ".join(read.summary["remarks"])
+    for first, second, n in (
+        ("training", "validation", 12),
+        ("training", "test", 11),
+        ("validation", "test", 11),
+    ):
+        assert f"11 of the {n} groups of the {second} part have {first} samples too" in told
+
+
+def test_a_table_that_says_no_split_keeps_the_key_of_its_runs(own_table: OwnTable) -> None:
+    text = "\n".join(
+        ["dose,kind,part", *(f"{row},{'train' if n % 5 else 'test'}" for n, row in enumerate(rows()))]
+    )
+    own_table(text, "drop: part\n")
+    plain = datasets.get("t").content()
+    own_table(text, "split: part\n")
+    assert "split" not in plain and "'split': 'part'" in datasets.get("t").content()
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("trian", r"part in column 'part' of t\.csv 'trian'.*'train'"), ("train", r"no row 'test'")],
+)
+def test_a_split_column_without_a_test_row_or_with_another_word_is_refused(
+    own_table: OwnTable, word: str, message: str
+) -> None:
+    text = "\n".join(["part,dose,kind", *(f"{word},{row}" for row in rows())])
+    with pytest.raises(UserError, match=message):
+        own_table(text, "split: part\n")
+
+
+def test_features_that_are_a_split_or_the_label_again_are_remarked(own_table: OwnTable) -> None:
+    def told(column: str, cells: list[object]) -> str:
+        text = "\n".join([f"{column},dose,kind", *(f"{cells[n]},{n % 7},{'ab'[n % 2]}" for n in range(60))])
+        return " ".join(own_table(text).summary["remarks"])
+
+    assert "'part' looks like a split" in told("part", [("train", "Test", "valid")[n % 3] for n in range(60)])
+    assert "looks like a split" not in told("part", [("train", "bus", "test")[n % 3] for n in range(60)])
+    again = "alone tells the classes of all 48 training samples apart"
+    assert f"'end' {again}" in told("end", [("home", "gone")[n % 2] for n in range(60)])
+    assert f"'days' {again}" in told("days", [n % 2 * 100 + n % 3 for n in range(60)])
+    assert again not in told("days", [n % 2 * 100 + n % 3 if n % 15 else 50 for n in range(60)])
+
+
+def test_too_few_rows_show_no_second_label() -> None:
+    y = np.repeat([0, 1], [30, 9])
+    assert not [*second_labels(y[:, None] * 1.0, y, ["end"])]
+    y = np.repeat([0, 1], 10)
+    assert len([*second_labels(1.0 - y[:, None], y, ["end"])]) == 1
 
 
 def test_numbers_of_more_digits_than_a_whole_number_holds_are_numbers(own_table: OwnTable) -> None:

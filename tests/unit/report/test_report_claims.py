@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +141,9 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     assert "] on Digits, p = " in tables.effect_text(finding, Plan(config).study)
     real = Config(scale="reduced", seeds=[0, 1, 2])
     finish(claimed, real, LEAD)
+    text = tables.claim_table(Plan(real)).terminal()
+    for says in ("demo, comparison .* on Digits, p", "reduced, decided by .* on (CIFAR10|FashionMNIST), p"):
+        assert re.search(f"^    {says}", text, re.M), "each scale has its own"
     assert tables.STAND_IN not in tables.claim_table(Plan(real)).legend, "not only stand-ins have run"
 
 

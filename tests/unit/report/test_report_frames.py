@@ -118,7 +118,7 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
 
 def test_a_sign_is_explained_where_it_occurs() -> None:
     row = {"difference": 0.001, "half_width": 0.002, "printed": 0.9, "verdict": "matches", "shipped": False,
-           "n_seeds": 3, "method": "x", "basis": "", "doubt": "", "status": "finished",
+           "n_seeds": 3, "n_wanted": 5, "method": "x", "basis": "", "doubt": "", "status": "finished",
            "on_edge": False, "shown": True, "low": math.nan}  # fmt: skip
     frame = pd.DataFrame([row])
 
@@ -130,7 +130,7 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
     assert "interval" not in said(frame.assign(half_width=math.nan))
     for mark, change in {
         "¹: one seed": {"basis": "one seed"},
-        "in brackets": {"low": 0.1},
+        "rackets: 90% interval": {"low": 0.1},
         "†": {"doubt": "typo"},
         "°": {"on_edge": True},
     }.items():
@@ -139,7 +139,11 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
         rivals = pd.concat([frame, frame.assign(method="y", n_seeds=seeds)])
         assert ("Bold: best in column, ours" in said(rivals)) == (seeds > 0), "one method has run"
     assert "separately" not in said(rivals.assign(printed=math.nan))
-    assert "‡: (partly) trained elsewhere." in said(frame.assign(shipped=True))
+    shipped = frame.assign(shipped=True)
+    assert "‡: (partly) trained elsewhere, 5 seeds." in said(shipped)
+    several = pd.concat([shipped, shipped.assign(n_wanted=3), frame.assign(n_wanted=9)])
+    assert "‡: (partly) trained elsewhere, 3 to 5 seeds." in said(several), "of shipped numbers alone"
+    assert said(frame.assign(difference=math.nan, low=0.1)).startswith("In brackets")
     left_out = pd.concat([frame, frame.assign(doubt="typo", status="not run")])
     assert "†" not in said(left_out) and "†" in said(left_out[1:]), "where nothing ran all is shown"
 

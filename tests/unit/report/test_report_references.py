@@ -10,7 +10,7 @@ import pytest
 from report_project import Project, line, localscgdam, run_result
 
 from fedbench.data.summary import Counts
-from fedbench.report import tables
+from fedbench.report import described, tables
 from fedbench.report.figures import build as figures
 from fedbench.results import gains
 from fedbench.results.auc_interval import gain_interval
@@ -124,6 +124,17 @@ def test_the_gain_is_taken_seed_by_seed_with_its_interval(project: Project) -> N
     assert "90% interval of a gain" in text and "trains alone" in text and "federated minus local" in text
 
 
+def test_patients_with_several_samples_are_noted_where_there_are_intervals(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = finished(project)
+    monkeypatch.setattr(described, "repeats", lambda spec, data_dir: spec.dataset == "cifar10")
+    note = "CIFAR10: patients have several samples; intervals take samples as independent"
+    assert note in tables.table_of(plan, "table1").markdown()
+    saved(project, {})
+    assert note not in tables.table_of(Plan(CONFIG, "localscgdam"), "table1").markdown(), "it has no interval"
+
+
 def scored(plan: Plan, cell: Cell) -> None:
     """Write predictions of a cell's runs: Basel's patients alike in all kinds of training, Lyon's as they come."""
     rng = np.random.default_rng(0)
@@ -202,8 +213,11 @@ def test_what_was_shipped_before_is_of_federated_runs(project: Project) -> None:
     assert {*after.loc[after["key"].isin(before["key"]), "training"]} == {"federated"}
 
 
-def test_a_forest_of_gains_has_a_row_for_each_site_and_its_line_at_0(project: Project) -> None:
+def test_a_forest_of_gains_has_a_row_for_each_site_and_its_line_at_0(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     finished(project)
+    monkeypatch.setattr(described, "repeats", lambda spec, data_dir: True)
     paper = localscgdam()
     forest = {"title": "Gain", "kind": "forest", "panels": "dataset", "datasets": ["CIFAR10"], "methods": ["CoDA"],
               "settings": {"p": [4]}, "references": ["local"], "metrics": SITES[:3]}  # fmt: skip
@@ -216,3 +230,4 @@ def test_a_forest_of_gains_has_a_row_for_each_site_and_its_line_at_0(project: Pr
     (axes,) = drawing.picture.axes
     assert axes.get_xlabel() == "test AUC: federated − local"
     assert any(set(line.get_xdata()) == {0.0} for line in axes.lines) and "over seeds and" in drawing.words
+    assert "CIFAR10: patients have several samples" in drawing.words

@@ -13,6 +13,7 @@ import pytest
 from report_project import REDUCED, Project, run_result, table_of
 
 from fedbench import metric_table
+from fedbench.commands.show import described_cell
 from fedbench.errors import UserError
 from fedbench.report.figures.build import drawing_of
 from fedbench.report.page.gather import chapter
@@ -73,10 +74,24 @@ def test_shipped_numbers_are_shown_and_marked(project: Project) -> None:
     assert not trained.rows["shipped"].any() and table.rows["shipped"].sum() == 30
     said = table.markdown()
     assert (
-        said.count("‡") == 31 and "‡" not in trained.markdown() and "‡: (partly) trained elsewhere." in said
+        said.count("‡") == 31
+        and "‡" not in trained.markdown()
+        and "‡: (partly) trained elsewhere, 3 seeds." in said
     )
     assert "Scale reduced: nothing trained here" in said and r"$^\ddagger$" in table.tex()
     assert not table_of(REDUCED.model_copy(update={"shipped": False})).rows["shipped"].any()
+
+
+def test_a_cell_names_the_lines_of_its_reference_results(shipped: Project) -> None:
+    Path("config/config.yaml").write_text("{paper: localscgdam, scale: reduced}\n")
+    cell = first(shipped, REDUCED)
+    (told,) = [
+        line for line in described_cell(Plan(REDUCED), cell.name) if line.startswith("reference results: ")
+    ]
+    lines = re.fullmatch(rf".* seeds 0, 1, 2; {FILE}:(\d+)-(\d+); commit \w+", told)
+    assert lines is not None, told
+    keys, rows = {run.key for run in cell.runs}, rows_of_file(shipped)
+    assert [at + 2 for at in rows.index[rows["key"].isin(keys)]] == [*range(int(lines[1]), int(lines[2]) + 1)]
 
 
 def test_what_was_trained_or_failed_here_comes_first(shipped: Project) -> None:
@@ -183,7 +198,7 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(project: P
         assert list(both[name]) == list(before[name])
     assert both["shipped"].all() and merged.verdict == finding.verdict and merged.shipped
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
-    assert "‡: (partly) trained elsewhere." in table_of().markdown()
+    assert "‡: (partly) trained elsewhere, 3 seeds." in table_of().markdown()
 
 
 def test_a_run_trained_here_counts_before_the_shipped_one(project: Project) -> None:

@@ -151,6 +151,23 @@ def test_they_are_named_in_the_list_before_training_and_below_the_table_with_the
     assert plan.untuned_warning(plan.cells()) == "" and NOTE not in shown("table1", "--notes")
 
 
+@pytest.mark.usefixtures("project")
+def test_a_method_without_a_grid_is_named_beside_tuned_rivals_alone() -> None:
+    rewrite(methods=lambda methods: methods["Plain"].update(grid={}))
+    warning = call("run", PLACE).splitlines()[0]
+    assert "2 of 3 cells" in warning and "(Digits: Proximal, Plain_too)" in warning, "none is tuned"
+    tune("Proximal")
+    assert f"{NOTE} (Digits: Plain (no grid), Plain_too)." in shown("table1")
+    assert [line.partition(", ")[2] for line in call("list", PLACE).splitlines()] == [
+        "not tuned",
+        "",
+        "not tuned",
+    ]
+    tune("Proximal", "Plain_too")
+    plan = Plan(load_config())
+    assert plan.untuned_warning(plan.cells()).endswith("First: give each a `grid`")
+
+
 def untuned(**given: Any) -> set[str]:
     plan = Plan(load_config(overrides=given))
     return {cell.method for cell in plan.untuned(plan.cells())}

@@ -71,6 +71,21 @@ def test_samples_of_each_site_are_counted_and_sites_without_an_auc_are_named() -
     assert facts.facts_table(of_data, "table2").rows.equals(counted)
 
 
+@pytest.mark.parametrize("n_each", [1, 2])
+def test_patients_with_several_samples_are_noted(n_each: int) -> None:
+    keys = "file: clinic.csv\nlabel: kind\npositive: ill\nsite: hospital\ngroup: patient\n"
+    write_clinic(keys, {"metrics": ["test_auc@sites"]}, BY_SITE | AS_IT_IS)
+    rows = [
+        f"{n},{'ill' if n // 2 % 2 else 'well'},{'Basel' if n < 40 else 'Lyon'},P{n // n_each}"
+        for n in range(80)
+    ]
+    Path("clinic.csv").write_text("\n".join(["dose,kind,hospital,patient", *rows]))
+    assert described.repeated(clinic_cells(), Path("data")) == "", "it is not prepared"
+    prepare("clinic", "data")
+    said = described.repeated(clinic_cells(), Path("data"))
+    assert said == "" if n_each == 1 else said.startswith("Digits: patients have several samples; intervals")
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_imputed_cells_and_a_rare_label_that_dirichlet_gives_to_a_few_clients_are_noted(share: float) -> None:
     doses, ill = ["" if n < 7 else str(n) for n in range(400)], np.arange(400) < 400 * share

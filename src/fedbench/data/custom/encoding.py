@@ -59,6 +59,13 @@ class Encoding(Spec):
         words = ((name, word) for name, known in self.words.items() for word in known[len(known) == 2 :])
         return (*self.medians, *(f"{name} {word}" for name, word in words))
 
+    def columns(self) -> tuple[str, ...]:
+        """Name the column of each feature, in their order."""
+        return (
+            *self.medians,
+            *(name for name, known in self.words.items() for _ in known[len(known) == 2 :]),
+        )
+
     def of(self, features: pd.DataFrame) -> np.ndarray:
         """Return rows as features [n, F] float64; a word that training did not see is none of its words."""
         x = self.plain(features)

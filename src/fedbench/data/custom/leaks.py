@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from fedbench.data.custom.class_labels import PARTS, folded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +19,9 @@ _IDENTIFIER = re.compile(
 )
 LEAST = 20
 """Rows from which on a column of different whole numbers counts as an identifier."""
+
+OF_EACH = 10
+"""Rows of each class from which on it is no chance that a feature tells two classes apart."""
 
 
 def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
@@ -31,17 +37,43 @@ def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
         known = {hash(row.tobytes()) for row in x_train}
         if same := sum(hash(row.tobytes()) in known for row in x_test):
             yield f"{same} of {len(x_test)} test samples equal a training sample in every feature"
-    train, test = parts.get("group_train"), parts.get("group_test")
-    if train is not None and test is not None and (both := np.intersect1d(train, test)).size:
-        count = len(np.unique(test))
-        cure = "" if whole_groups else ": right for hospitals; for patients write `whole_groups: true`"
-        yield f"{len(both)} of the {count} groups of the test part have training samples too{cure}"
+    if (train := parts.get("group_train")) is None:
+        return
+    held = parts.get("held_train", np.zeros(len(train), dtype=bool))
+    owners = {"training": train[~held], "validation": train[held], "test": parts.get("group_test", train[:0])}
+    cure = "" if whole_groups else ": right for hospitals; for patients write `whole_groups: true`"
+    for first, second in itertools.combinations(owners, 2):
+        if (both := np.intersect1d(owners[first], owners[second])).size:
+            count = len(np.unique(owners[second]))
+            yield f"{len(both)} of the {count} groups of the {second} part have {first} samples too{cure}"
+
+
+def second_labels(x: np.ndarray, y: np.ndarray, columns: Sequence[str]) -> Iterator[str]:
+    """Say which columns have a feature, of x [n, F], that alone ranks two classes y [n] without a mistake."""
+    counts = np.bincount(y)
+    if len(counts) != 2 or counts.min() < OF_EACH:
+        return
+    negative, positive = x[y == 0], x[y == 1]
+    apart = (negative.max(0) < positive.min(0)) | (positive.max(0) < negative.min(0))
+    for column in dict.fromkeys(itertools.compress(columns, apart)):
+        yield (
+            f"the feature {column!r} alone tells the classes of all {len(y)} training samples apart: if it is the "
+            f"label in other words, write `drop: [{column}]`"
+        )
 
 
 def identifiers(features: pd.DataFrame) -> Iterator[str]:
-    """Say which features of a table look like an identifier: by name, or as words or whole numbers that all differ."""
+    """Say which features of a table look like an identifier: by name, or as words or whole numbers that all differ.
+
+    Likewise which one looks like a split, by its words.
+    """
     for column in features:
         cells = features[column]
+        if (
+            cells.dtype.kind in "OU"
+            and {folded(str(word)) for word in cells.dropna().unique()} <= PARTS.keys()
+        ):
+            yield f"the feature {column!r} looks like a split: write `split: {column}`, or `drop: [{column}]`"
         counted = cells.dtype.kind in "iuOU"
         distinct = counted and len(cells) >= LEAST and cells.nunique() == len(cells)
         if distinct or _IDENTIFIER.fullmatch(str(column)):

@@ -17,7 +17,7 @@ GOES_WITH = {
     "base": ("options",),
     "file": ("positive", "classes", "whole_groups", "test_share", "standardize"),
     ARCHIVE: ("layout",),
-    TABLE: ("label", "group", "site", "features", "drop", "missing", "images"),
+    TABLE: ("label", "group", "site", "split", "features", "drop", "missing", "images"),
     PICTURES: ("path", "size", "grey"),
 }
 """Keys that count only beside another."""
@@ -43,15 +43,18 @@ class OwnSpec(Spec):
     """Of a table: the column of groups (patients, hospitals, ...), which is not a feature."""
     site: str | None = None
     """Of a table: the column of the owner of each sample, such as the hospital. The groups are then patients of a site,
-    and no patient has samples in two of the training, validation and test parts."""
+    and no patient has samples in two of the training, validation and test parts that are drawn."""
+    split: str | None = None
+    """Of a table: the column that says of each row whether it is of the `train`, `test` or `validation` part.
+    Validation rows are those of `validation: own`, and not used otherwise. Default: a test part is drawn."""
     positive: Annotated[tuple[Word, ...], BeforeValidator(_listed, Word | tuple[Word, ...])] = ()
     """The positive class or classes; the data then have two classes, and label 1 is positive. Default: of two classes,
     the last in order is positive, and a remark says so."""
     classes: dict[Word, str] | None = Field(None, min_length=1)
     """Names for labels, such as `{0: benign, 1: malignant}`; labels with the same name become one class."""
     features: tuple[str, ...] | None = Field(None, min_length=1)
-    """Of a table: the columns that are features. Default: all except label, group and site. A column of words becomes
-    one feature for each word of the training part."""
+    """Of a table: the columns that are features. Default: all except label, group, site and split. A column of words
+    becomes one feature for each word of the training part."""
     drop: Annotated[tuple[str, ...], BeforeValidator(_listed, str | tuple[str, ...])] = ()
     """Of a table: columns that are not used."""
     missing: Literal["error", "drop", "median"] = "error"
@@ -113,7 +116,7 @@ class OwnSpec(Spec):
         named = [*self.columns, *self.drop, *(self.features or ())]
         if twice := [name for name in named if named.count(name) > 1]:
             raise ValueError(
-                f"the column {twice[0]} is named twice: each is label, group, site, path or a feature"
+                f"the column {twice[0]} is named twice: each is label, group, site, split, path or a feature"
             )
         return self
 
@@ -126,4 +129,6 @@ class OwnSpec(Spec):
     def columns(self) -> tuple[str, ...]:
         """The columns of a table that are not features."""
         place = None if self.images is None else self.path
-        return tuple(name for name in (self.label, self.group, self.site, place) if name is not None)
+        return tuple(
+            name for name in (self.label, self.group, self.site, self.split, place) if name is not None
+        )

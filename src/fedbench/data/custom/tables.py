@@ -191,12 +191,11 @@ def _without_gaps(
     if missing != "drop":
         row = int(bad.argmax())
         column = str(gaps.columns[gaps.iloc[row]][0])
-        ways = "`missing: drop`" if column in named else "`missing: drop` or `missing: median`"
         more = f", as are {bad.sum() - 1} more rows" if bad.sum() > 1 else ""
-        raise UserError(
-            f"{file}, line {row + 2}: column {column!r} is empty{more}; fill it, or write {ways} into the "
-            f"dataset's YAML{again}"
-        )
+        cure = f"fill it, or write `missing: drop` or `missing: median` into the dataset's YAML{again}"
+        if column in named:
+            cure = "fill it, or delete such rows; `missing: drop` leaves out rows with an empty feature, too"
+        raise UserError(f"{file}, line {row + 2}: column {column!r} is empty{more}; {cure}")
     if bad.all():
         raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")
     return ~bad, (f"{bad.sum()} of {len(bad)} rows have an empty cell and were left out",)

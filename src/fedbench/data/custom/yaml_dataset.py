@@ -127,7 +127,8 @@ class OwnDataset(Dataset):
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
-        facts = self.spec.model_dump(exclude={"file", "title", "licence", "source", "images"})
+        later = set() if self.spec.split else {"split"}  # runs from before it keep their keys
+        facts = self.spec.model_dump(exclude={"file", "title", "licence", "source", "images"} | later)
         return f"{facts} {self._data()}"
 
     def _data(self) -> str:
@@ -210,6 +211,7 @@ class OwnDataset(Dataset):
             parts["notes"] += encoding.notes(train, test)
             parts["remarks"] += tuple(leaks.identifiers(train))
             train, test = encoding.of(train), encoding.of(test)
+            parts["remarks"] += tuple(leaks.second_labels(train, parts["y_train"], encoding.columns()))
             parts["features"] = encoding.names()
         elif spec.standardize and train.shape[1:] == test.shape[1:]:  # what does not fit is said later
             from fedbench.data.custom.encoding import standardized
@@ -264,16 +266,28 @@ class OwnDataset(Dataset):
                     "alone: write them alike"
                 )
             parts |= {"owner_train": owners, "group_train": pd.factorize(owners)[0]}
+        if spec.split is not None:
+            parts["part_train"] = class_labels.parts_of(
+                self._file, spec.split, table.named[spec.split].tolist()
+            )
         if spec.site is not None:
             parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
         return parts
 
     def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
-        """Return a training and a test part of what is a training part alone."""
-        test, how = self._test_part(parts["y_train"], parts.get("group_train"), parts.get("site_train"))
+        """Return a training and a test part of what is a training part alone; validation rows stay in it, held."""
+        if (said := parts.pop("part_train", None)) is not None:
+            test, held = np.flatnonzero(said == "test"), said == "validation"
+            parts |= {"held_train": held} if held.any() else {}
+            note = f"parts by column {self.spec.split!r}"
+            note += f"; its {held.sum()} validation rows are used by `validation: own` alone" * bool(
+                held.any()
+            )
+        else:
+            test, how = self._test_part(parts["y_train"], parts.get("group_train"), parts.get("site_train"))
+            how += ", in whole groups" if self.whole_groups else ""
+            note = f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once"
         train = np.setdiff1d(np.arange(len(parts["y_train"])), test)
-        how += ", in whole groups" if self.whole_groups else ""
-        note = f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once"
         result: dict[str, Any] = {"notes": (*parts["notes"], note)}
         for name in [name for name in parts if name.endswith("_train")]:
             rows = getattr(parts[name], "iloc", parts[name])

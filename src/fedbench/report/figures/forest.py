@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from fedbench.data.summary import Counts
+from fedbench.report import described
 from fedbench.report.figures.content import Content, means
 from fedbench.report.figures.panels import panels_of
 from fedbench.report.notes import shared_samples
@@ -53,6 +55,8 @@ def content(plan: Plan, name: str) -> Content:
         known = drawn[drawn["low"].notna()]
         labels = [paper.measure(metric).label for metric in known["metric"]]
         bars = OF_GAINS.format(shared_samples(known.assign(label=labels))) if spec.references else BARS
+        repeated = described.repeated(plan.cells(name), Path(plan.config.data_dir)).rstrip(".")
+        bars = "; ".join(filter(None, [bars, repeated]))
     words = f"mean over {{}}, dots: each seed, {bars}"
     rows = tuple(site_of(metric) or ALL for metric in spec.metrics)
     return Content(
