@@ -17,7 +17,7 @@ from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.results.statistics import COVERAGE
 from fedbench.results.verdicts import BOUND, MATCHES, ONE_SEED
 from fedbench.study.cells import Cell
-from fedbench.study.plan import Plan
+from fedbench.study.plan import Plan, methods_by_dataset
 from fedbench.study.schema import Paper, TableSpec
 
 LONGEST_LIST = 8
