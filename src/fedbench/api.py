@@ -12,7 +12,7 @@ that of the directory, too, if it holds ``config/``, as for the command line (:m
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ class Result:
     cell: Cell
     runs: pd.DataFrame
     curve: pd.DataFrame
+    _words: str = field(default="", repr=False)  # by which the command line keeps its predictions
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -62,7 +63,7 @@ class Result:
         from fedbench.store import predictions
         from fedbench.store.runs import Store
 
-        return predictions.load_predictions(self.cell, Store())
+        return predictions.load_predictions(self.cell, Store(), self._words)
 
     def predict(self, file: str | Path, images: str | Path | None = None) -> pd.DataFrame:
         """Score the rows of another table with the models of a cell that was trained with ``keep_model=True``.
@@ -78,7 +79,9 @@ class Result:
         from fedbench.train import keeping, training
 
         folder = None if images is None else Path(images)
-        return keeping.score(self.cell, Store(), Path(file), training.choose_device("auto"), folder)
+        return keeping.score(
+            self.cell, Store(), Path(file), training.choose_device("auto"), folder, self._words
+        )
 
 
 def cells(
@@ -134,7 +137,8 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     # a run that diverged before its first evaluation has none
     curves = [pd.read_csv(io.BytesIO(text)).assign(seed=seed) for seed, text in texts.items() if text]
     curve = pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=["seed"])
-    return Result(chosen, pd.DataFrame(rows), curve[["seed", *curve.columns.drop("seed")]])
+    words = Plan(settings).words(chosen, keep_model=True) if isinstance(cell, str) else ""
+    return Result(chosen, pd.DataFrame(rows), curve[["seed", *curve.columns.drop("seed")]], words)
 
 
 def _refuse_what_is_fixed(cell: Cell, given: dict[str, Any]) -> None:

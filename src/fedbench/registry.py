@@ -22,8 +22,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from fedbench.errors import UserError, unknown
 
 Built = TypeVar("Built")
-MISTAKES = (AttributeError, ImportError, NameError, SyntaxError, TypeError, ValueError)
-"""What the import of a file raises that has a mistake."""
 STRICT = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
 
@@ -43,7 +41,7 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
     if name in _modules(package):
         try:
             module = importlib.import_module(f"{package.__name__}.{name}")
-        except MISTAKES as error:
+        except Exception as error:  # whatever the import of a file with a mistake raises
             raise UserError(f"{kind} {name!r}: {_place(error)}") from error
         if not hasattr(module, attribute):
             raise UserError(f"{module.__file__} has to define {attribute!r} to be a {kind}")
@@ -52,7 +50,7 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
     if entry is not None:
         try:
             return entry.load()
-        except MISTAKES as error:
+        except Exception as error:
             raise UserError(f"{kind} {name!r} of the package {_package(entry)}: {_place(error)}") from error
     raise unknown(kind, name, names(package))
 
@@ -65,7 +63,7 @@ def _place(error: Exception) -> str:
     files = [frame.filename for frame in frames if frame.name == "<module>"]
     lines = [
         frame.lineno for frame in frames if frame.filename in files[-1:]
-    ]  # not in a library that it calls
+    ]  # not of a library that it calls
     return f"{files[-1]}, line {lines[-1]}: {type(error).__name__}: {error}" if files else str(error)
 
 

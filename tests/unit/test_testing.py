@@ -107,6 +107,14 @@ def keeping(start: Callable[[Problem, torch.Tensor], State]) -> type[Good]:
     return Keeping
 
 
+@dataclass(frozen=True)
+class Averages(stepping(lambda state, new: new | {"mean": (state.get("mean", new["x"]) + new["x"]) / 2})):  # type: ignore[misc]
+    """A method whose ``end`` reads what ``step`` added."""
+
+    def end(self, problem: Problem, state: State) -> State:
+        return state | {"x": state["mean"]}
+
+
 Offer = Callable[[Any], None]
 
 
@@ -132,6 +140,11 @@ def test_methods_of_ours_pass(method: str) -> None:
         check_method(method, PARAMS[method], n_classes=5)
 
 
+def test_what_end_reads_of_a_step_is_not_lost(offer: Offer) -> None:
+    offer(Averages)
+    check_method("mine", {"lr": 0.1})
+
+
 @pytest.mark.parametrize(
     ("method", "lr", "says"),
     [
@@ -146,7 +159,7 @@ def test_methods_of_ours_pass(method: str) -> None:
         (
             keeping(lambda problem, x: {"lam": x.expand(problem.n_clients, -1)}),
             0.1,
-            "returns 'lam' without the axis",
+            "return 'lam' of one client, without the axis",
         ),
     ],
 )

@@ -163,15 +163,17 @@ def forget(
     if not (pattern or other_code):
         raise UserError("say which cells to forget, such as LocalSGDM, or give --other-code")
     config = configured(scale, paper or cells.paper_of(pattern), set_)
-    chosen, none = None, "other code made no run of the store"
+    chosen = None
     if pattern or scale or paper or set_:
         chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
-        none = f"none of these cells has a run{' that other code made' * other_code} at scale {config.scale}"
-    gone = (
-        cell_files.forget_other_code(Store(), chosen)
-        if other_code
-        else cell_files.forget(chosen or [], Store())
-    )
+    if other_code:
+        gone = cell_files.forget_other_code(Store(), chosen)
+        none = "other code made no run of " + (
+            "the store" if chosen is None else f"these cells, scale {config.scale}"
+        )
+    else:
+        gone = cell_files.forget(chosen or [], Store())
+        none = f"none of these cells has a run at scale {config.scale}"
     print("\n".join(gone) or none)
 
 

@@ -139,7 +139,9 @@ def report(
     print(page.save_page(config))
 
 
-def typeset(tex: Annotated[Path, typer.Argument(help="tables/climb/table2.tex")]) -> None:
+def typeset(
+    tex: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="tables/climb/table2.tex")],
+) -> None:
     """Compile a table to the PDF beside it."""
     from fedbench.report.pdf import build_pdf
 

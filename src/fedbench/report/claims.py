@@ -114,12 +114,10 @@ class ClaimTable:
             lines += textwrap.wrap(f"{finding.number:2d}  {sentence}", width, subsequent_indent="    ")
             lines.append(f"    published: {published}")
             pairs = zip(finding.scales, scales, strict=True)
-            ran = [
-                line
-                for at, text in pairs
-                if at.ran and scale in (None, at.scale)
-                for line in (f"{at.scale}: {text}", *self._deciding(finding, at))
-            ]
+            ran = list[str]()
+            for at, text in pairs:
+                if at.ran and scale in (None, at.scale):
+                    ran += [f"{at.scale}: {text}", *self._deciding(finding, at)]
             lines += [*(f"    {line}" for line in ran or ["not run"]), ""]
         more = self.remarks if remarks else [f"All notes: fedbench claims {self.paper.key} --notes"]
         below = (part for note in [*self.legend, *more] for part in textwrap.wrap(note, width))
@@ -128,8 +126,10 @@ class ClaimTable:
     def _deciding(self, finding: Finding, at: AtScale) -> list[str]:
         """Return a line with the comparison that decides at a scale, none where it has no effect."""
         effect = effect_text(finding, self.paper, at)
+        if effect == ABSENT:
+            return []
         word = "decided by" if at.kind in (SUPPORTED, UNSUPPORTED, CONTRADICTED) else "comparison"
-        return [f"{at.scale}, {word} {effect}; seeds {seeds_text(finding, at)}"] * (effect != ABSENT)
+        return [f"{at.scale}, {word} {effect}; seeds {seeds_text(finding, at)}"]
 
     def csv(self) -> str:
         """Return one row for each claim and scale, nothing rounded away."""

@@ -162,13 +162,14 @@ def _ties(paper: Paper, board: Board) -> str:
 def _added(paper: Paper, shown: Sequence[Board]) -> list[str]:
     """Say of methods that this paper adds to another's board where they stand."""
     added = paper.defined.get("methods", []) if paper.extends else []
-    return [
-        f"{_label(paper, line.method)} {where}: rank {line.rank} of {board.count}."
-        for board in shown
-        for where in [f"on {axis_text(paper, 'dataset', board.dataset)}" if board.dataset else "on average"]
-        for line in board.ranked
-        if line.method in added
-    ]
+    said = list[str]()
+    for board in shown:
+        where = f"on {axis_text(paper, 'dataset', board.dataset)}" if board.dataset else "on average"
+        ranked = [line for line in board.ranked if line.method in added]
+        said += [
+            f"{_label(paper, line.method)} {where}: rank {line.rank} of {board.count}." for line in ranked
+        ]
+    return said
 
 
 def _shipped(shown: Sequence[Compared]) -> str:

@@ -194,8 +194,8 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
 
 def _seeds(frame: pd.DataFrame) -> str:
     """Say how many seeds numbers are of: ``3 seeds``, ``3 to 5 seeds``."""
-    known = sorted({*frame["n_wanted"]})
-    return f"{' to '.join(map(str, dict.fromkeys(known[:1] + known[-1:])))} seed{'s' * (known != [1])}"
+    low, high = frame["n_wanted"].min(), frame["n_wanted"].max()
+    return f"{low} to {high} seeds" if low != high else f"{low} seed{'s' * (low != 1)}"
 
 
 def _visible(frame: pd.DataFrame) -> pd.DataFrame:

@@ -119,13 +119,14 @@ def forget_other_code(store: Store, cells: Sequence[Cell] | None = None) -> Iter
     """
     wanted = None if cells is None else {cell.runs[0].seeded(0).key for cell in cells}
     chosen = dict[str, RunSpec]()
-    for record in filter(None, map(store.record, store.keys())):
-        with contextlib.suppress(ValidationError):  # a run of an earlier version, which nothing shows
-            run = RunSpec.model_validate(record.spec)
-            if code.differs(run, record.provenance.get("code")) and (
-                wanted is None or run.seeded(0).key in wanted
-            ):
-                chosen[record.key] = run
+    stored = store.keys()
+    for key in stored:
+        with contextlib.suppress(UserError, ValidationError):  # nothing shows a damaged run, or an old one
+            if (record := store.record(key)) is not None:
+                run = RunSpec.model_validate(record.spec)
+                asked = wanted is None or run.seeded(0).key in wanted
+                if asked and code.differs(run, record.provenance.get("code")):
+                    chosen[key] = run
     gone = Counter(
         f"{run.method} on {run.data.dataset}" for key, run in chosen.items() if _forget_run(key, store)
     )
@@ -138,12 +139,15 @@ def _made_again(forgotten: Iterable[str]) -> Iterator[str]:
 
 
 def other_code(cell: Cell, store: Store) -> list[bool]:
-    """Say of each run of a cell, by its result or else by the store, whether other code made it than today's."""
+    """Say of each run of a cell that the store has, by its result or else by itself, whether other code made it."""
     _, codes = state_of(cell.path)
-    return [
-        code.differs(run, codes[run.key]) if run.key in codes else by_other_code(run, store)
-        for run in cell.runs
-    ]
+
+    def differs(run: RunSpec) -> bool:
+        if run.key not in codes:
+            return by_other_code(run, store)
+        return store.has(run.key) and code.differs(run, codes[run.key])
+
+    return [differs(run) for run in cell.runs]
 
 
 def by_other_code(run: RunSpec, store: Store) -> bool:

@@ -254,16 +254,20 @@ def matching(cells: Sequence[Cell], pattern: str, whole_parts: bool = False) -> 
     Raises:
         UserError: there is none.
     """
-    ways = [f"*/{pattern}/*"] if whole_parts else [f"/{pattern}/", f"*{pattern}*"]
+    ways = [f"*/{pattern.strip('/')}/*"] if whole_parts else [f"/{pattern}/", f"*{pattern}*"]
     named = [cell for cell in cells if cell.name == pattern]  # LocalSGDM alone, not LocalSGDM_RL with it
     matches = ([cell for cell in cells if fnmatch.fnmatchcase(f"/{cell.name}/", way)] for way in ways)
     if chosen := named or next(filter(None, matches), []):
         return chosen
-    method = pattern.rpartition("/")[2]
-    if cells and method in load_paper(cells[0].paper).methods.keys() - {cell.method for cell in cells}:
+    method, paper = pattern.rpartition("/")[2], load_paper(cells[0].paper) if cells else None
+    if paper and method in paper.methods.keys() - {cell.method for cell in cells}:
+        if any(method in spec.methods for spec in paper.targets.values()):
+            raise UserError(
+                f"{method} has no cell at scale {cells[0].scale}, which leaves it out; take another one"
+            )
         raise UserError(
-            f"no table or figure of {cells[0].paper} shows {method} at this scale: name it in the `methods` of one in "
-            f"{study_path(cells[0].paper)}"
+            f"no table or figure of {paper.key} shows {method}: name it in the `methods` of one in "
+            f"{study_path(paper.key)}"
         )
     hint = "a word has to be a whole part of a name, * matches anything; " if whole_parts else ""
     parts = {part for cell in cells for part in (cell.name, *cell.name.split("/"))}

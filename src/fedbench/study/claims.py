@@ -42,6 +42,8 @@ def _check_sides(when: Mapping[str, Value], than: Any) -> None:
         raise ValueError(
             "when goes with a than that names a setting, and both name the same, e.g. when: {p: 16}, than: {p: 4}"
         )
+    if when and when == than:
+        raise ValueError("when and than are the same setting; name another")
 
 
 class Comparison(Spec):
@@ -108,6 +110,8 @@ class Trend(Spec):
     def _method_or_gap(self) -> Self:
         if (self.method is None) == (self.gap is None):
             raise ValueError("give either method or gap: [one, other]")
+        if self.gap and self.gap[0] == self.gap[1]:
+            raise ValueError(f"gap: {self.gap[0]} is named twice; name another")
         return self
 
 

@@ -9,12 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from raw_files import OwnTable
 
 from fedbench.data import datasets
 from fedbench.data.custom.encoding import standardized
-from fedbench.data.custom.leaks import second_labels
+from fedbench.data.custom.leaks import identifiers, second_labels
 from fedbench.errors import UserError
 
 
@@ -201,6 +202,23 @@ def test_the_parts_of_a_table_are_those_of_its_split_column(own_table: OwnTable)
         assert f"11 of the {n} groups of the {second} part have {first} samples too" in told
 
 
+def test_nothing_is_learned_from_validation_rows_of_a_split(own_table: OwnTable) -> None:
+    """Neither scaling, medians nor words."""
+    rows = [
+        f"{n % 9 if n % 4 else ''},{'ab'[n % 2]},{'train' if n % 5 else 'test'},{n % 3 // 2}"
+        for n in range(60)
+    ]
+    more = [f"1000,only,val,{n % 2}" for n in range(20)]
+    text = "\n".join(["dose,word,part,kind", *rows])
+    how = "split: part\nstandardize: true\nmissing: median\n"
+    alone, both = own_table(text, how), own_table("\n".join([text, *more]), how)
+    assert both.summary["features"] == alone.summary["features"]
+    assert both.held_train is not None and alone.held_train is None
+    assert (both.x_train[~both.held_train] == alone.x_train).all() and (both.x_test == alone.x_test).all()
+    with pytest.raises(UserError, match=r"test_share .*split"):
+        own_table(text, "split: part\ntest_share: 0.3\n")
+
+
 def test_a_table_that_says_no_split_keeps_the_key_of_its_runs(own_table: OwnTable) -> None:
     text = "\n".join(
         ["dose,kind,part", *(f"{row},{'train' if n % 5 else 'test'}" for n, row in enumerate(rows()))]
@@ -230,6 +248,7 @@ def test_features_that_are_a_split_or_the_label_again_are_remarked(own_table: Ow
 
     assert "'part' looks like a split" in told("part", [("train", "Test", "valid")[n % 3] for n in range(60)])
     assert "looks like a split" not in told("part", [("train", "bus", "test")[n % 3] for n in range(60)])
+    assert not [*identifiers(pd.DataFrame({"empty": np.array([None, None], dtype=object)}))]
     again = "alone tells the classes of all 48 training samples apart"
     assert f"'end' {again}" in told("end", [("home", "gone")[n % 2] for n in range(60)])
     assert f"'days' {again}" in told("days", [n % 2 * 100 + n % 3 for n in range(60)])

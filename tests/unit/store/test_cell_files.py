@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -137,14 +138,24 @@ def test_runs_that_other_code_made_are_forgotten_whatever_the_call_is_configured
     assert lines == ["fedavg on digits: 1 run forgotten", "fedprox on digits: 1 run forgotten"]
     left = {record.provenance["code"] for record in map(Store().record, Store().keys()) if record}
     assert left == {"new"} and "no run" in call("forget", "--other-code").stdout
-    assert "none of these cells" in call("forget", "--other-code", "--scale", "demo").stdout
+    assert "no run of these cells" in call("forget", "--other-code", "--scale", "demo").stdout
     assert CliRunner().invoke(app, ["forget"]).exit_code == 2
 
 
 def test_of_a_damaged_run_it_is_not_said_that_other_code_made_it(path: Path) -> None:
-    """Else one would keep `fedbench list` and every other cell of a call."""
+    """Else one would keep `fedbench list` and every other cell of a call, and `forget --other-code` everything."""
     (Store().path(RUN.key) / "run.json").write_text("{")
     assert path.exists() and not cell_files.by_other_code(RUN, Store())
+    assert "no run" in call("forget", "--other-code").stdout
+
+
+def test_other_code_is_said_of_runs_that_the_store_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are made again."""
+    monkeypatch.setattr(training, "digest_of", lambda run: "old")
+    call("run", PLAIN, "--set", "seeds=0")
+    assert "other code" in call("list", PLAIN, "--set", "seeds=0").stdout
+    shutil.rmtree("results/runs")
+    assert "other code" not in call("list", PLAIN, "--set", "seeds=0").stdout
 
 
 @pytest.mark.parametrize(
@@ -154,6 +165,7 @@ def test_of_a_damaged_run_it_is_not_said_that_other_code_made_it(path: Path) -> 
         ("Digits/p2_imratio0.2/Plain", {"Plain"}),
         ("*/p2_*/P*", {"Plain", "Plain_too", "Proximal"}),
         ("toy/*/Proximal", {"Proximal"}),
+        ("toy/", {"Plain", "Plain_too", "Proximal"}),
         ("Pla", set()),
         ("igits/p2_imratio0.2/Plain", set()),
         ("lain*", set()),

@@ -160,9 +160,14 @@ class TestToy:
         for pattern in ("Plane", "toy/Digits/p2_imratio0.2/Plane"):
             for whole_parts in (False, True):
                 with pytest.raises(
-                    UserError, match=r"no table or figure of toy shows Plane .*papers/toy\.yaml"
+                    UserError, match=r"no table or figure of toy shows Plane: .*papers/toy\.yaml"
                 ):
                     matching(self.cells(), pattern, whole_parts)
+
+    def test_a_method_that_the_scale_leaves_out_is_said_to_be_so(self) -> None:
+        cells = [cell for cell in self.cells() if cell.method != "Proximal"]
+        with pytest.raises(UserError, match="Proximal has no cell at scale demo"):
+            matching(cells, "toy/*/Proximal")
 
     def test_a_pattern_names_its_paper_where_it_begins_with_one_and_more_follows(self) -> None:
         asked = (

@@ -130,6 +130,8 @@ class TestConfig:
             (claim(trend=TREND | {"along": "imratio"}), "table1 has one imratio only"),
             (claim(**{"in": ["f"]}) | {"tables": lambda t: t.update(f=DATA)}, "f shows datasets, not results"),
             (table(methods=["Plain"]) | better(), r"claims: 1 \(Good\): table1 does not show Proximal"),
+            (better(than={"p": 4}, when={"p": 4}), r"claims\.0\.better: when and than are the same"),
+            (claim(trend={"gap": ["Plain", "Plain"], "metric": "test_auc", "along": "p"}), "gap: Plain is named twice"),
             (better(than="Plain"), r"claims\.0\.better: than: Plain is the method itself"),
             (better(than={"p": 4}), r"claims\.0\.better: when .*both name the same"),
             (better(than={"p": 4}, when={"p": 2, "imratio": 0.2}), r"claims\.0\.better: when .*both name the same"),

@@ -69,10 +69,8 @@ def identifiers(features: pd.DataFrame) -> Iterator[str]:
     """
     for column in features:
         cells = features[column]
-        if (
-            cells.dtype.kind in "OU"
-            and {folded(str(word)) for word in cells.dropna().unique()} <= PARTS.keys()
-        ):
+        words = {folded(str(word)) for word in cells.dropna().unique()} if cells.dtype.kind in "OU" else set()
+        if words and words <= PARTS.keys():
             yield f"the feature {column!r} looks like a split: write `split: {column}`, or `drop: [{column}]`"
         counted = cells.dtype.kind in "iuOU"
         distinct = counted and len(cells) >= LEAST and cells.nunique() == len(cells)

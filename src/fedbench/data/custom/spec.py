@@ -105,6 +105,8 @@ class OwnSpec(Spec):
                 raise ValueError(f"{said[0]} goes with {what}")
         if self.is_table and self.label is None:
             raise ValueError("label names the column of classes of a table: give it")
+        if self.split is not None and "test_share" in self.model_fields_set:
+            raise ValueError("test_share draws a test part, which split gives: leave out one")
         if self.whole_groups and self.is_table and self.group is None:
             raise ValueError("whole_groups needs group, the column of groups")
         columns_alone = self.features or self.drop or self.missing == "median" or self.standardize

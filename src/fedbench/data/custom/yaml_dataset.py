@@ -179,7 +179,7 @@ class OwnDataset(Dataset):
             for part in PARTS
             for word, y in zip(parts[f"word_{part}"], parts[f"y_{part}"], strict=True)
         }
-        return Reading.of_dataset(self.spec, parts["x_train"], classes)
+        return Reading.of_dataset(self.spec, parts["x_train"][_seen(parts)], classes)
 
     def _known(self) -> dict[str, Any]:
         return _without_inputs(self, repr(self), mark(self._file))
@@ -207,11 +207,13 @@ class OwnDataset(Dataset):
         if spec.is_table and spec.images is None:
             from fedbench.data.custom.encoding import Encoding
 
-            encoding = Encoding.learned(train, spec.standardize)
+            seen = _seen(parts)
+            encoding = Encoding.learned(train[seen], spec.standardize)
             parts["notes"] += encoding.notes(train, test)
-            parts["remarks"] += tuple(leaks.identifiers(train))
+            parts["remarks"] += tuple(leaks.identifiers(train[seen]))
             train, test = encoding.of(train), encoding.of(test)
-            parts["remarks"] += tuple(leaks.second_labels(train, parts["y_train"], encoding.columns()))
+            labels, columns = parts["y_train"][seen], encoding.columns()
+            parts["remarks"] += tuple(leaks.second_labels(train[seen], labels, columns))
             parts["features"] = encoding.names()
         elif spec.standardize and train.shape[1:] == test.shape[1:]:  # what does not fit is said later
             from fedbench.data.custom.encoding import standardized
@@ -278,11 +280,10 @@ class OwnDataset(Dataset):
         """Return a training and a test part of what is a training part alone; validation rows stay in it, held."""
         if (said := parts.pop("part_train", None)) is not None:
             test, held = np.flatnonzero(said == "test"), said == "validation"
-            parts |= {"held_train": held} if held.any() else {}
             note = f"parts by column {self.spec.split!r}"
-            note += f"; its {held.sum()} validation rows are used by `validation: own` alone" * bool(
-                held.any()
-            )
+            if held.any():
+                parts["held_train"] = held
+                note += f"; its {held.sum()} validation rows are used by `validation: own` alone"
         else:
             test, how = self._test_part(parts["y_train"], parts.get("group_train"), parts.get("site_train"))
             how += ", in whole groups" if self.whole_groups else ""
@@ -315,3 +316,9 @@ class OwnDataset(Dataset):
                 f"{part} sample of {len(y)}: take {cure} share, or labels of fewer classes"
             )
         return test, how
+
+
+def _seen(parts: dict[str, Any]) -> np.ndarray:
+    """Return the rows of the training part [n] that anything may be learned from: all but those held for validation."""
+    seen: np.ndarray = ~parts.get("held_train", np.zeros(len(parts["y_train"]), dtype=bool))
+    return seen

@@ -101,8 +101,11 @@ class Tuning:
                     f"every trial of {name} on {self._dataset} diverged{short}; widen its grid in {self._source}"
                 )
             self._say(f"{self._dataset} {name}: {_choice(trials[name], standing, rule)}")
-            made_by = zip(*(self._made[key] for made in runs for key in made), strict=True)
-            commits, codes = (" ".join(sorted({*" ".join(words).split()})) for words in made_by)
+            made_at, made_by = zip(*(self._made[key] for made in runs for key in made), strict=True)
+            commits = " ".join(sorted({*" ".join(made_at).split()}))
+            codes = (
+                " ".join(sorted({*made_by})) if all(made_by) else ""
+            )  # shipped scores, of no known code, stay
             rows = [rule.row(trial.params, made) for trial, made in zip(trials[name], runs, strict=True)]
             chosen[name] = Choice(commits, codes, trials[name][best].params, rows)
             self._choices.write(chosen)
@@ -115,19 +118,22 @@ class Tuning:
         known, store = self._choices.scores(), Store()
         by_name = {name: [run for trial in tried for run in trial.runs] for name, tried in trials.items()}
         other = dict[str, None]()
-        for name, run in ((name, run) for name, runs in by_name.items() for run in runs if run.key in known):
-            score, commits, made_by = known[run.key]
-            if code.differs(run, made_by or None):
-                other[name] = None
-            else:
-                self._scores[run.key], self._made[run.key] = score, (commits, made_by)
+        for name, runs in by_name.items():
+            for run in runs:
+                if run.key not in known:
+                    continue
+                score, commits, made_by = known[run.key]
+                if code.differs(run, made_by or None):
+                    other[name] = None
+                else:
+                    self._scores[run.key], self._made[run.key] = score, (commits, made_by)
         if other:
             self._say(
                 f"note: other code made the scores of {', '.join(other)} in {self._path}: runs that the store lacks "
                 "are made again"
             )
         if line := code.remark(
-            {name: [by_other_code(run, store) for run in by_name[name]] for name in by_name}
+            {name: [by_other_code(run, store) for run in runs] for name, runs in by_name.items()}
         ):
             self._say(line)
 
