@@ -195,7 +195,9 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
 def _seeds(frame: pd.DataFrame) -> str:
     """Say how many seeds numbers are of: ``3 seeds``, ``3 to 5 seeds``."""
     low, high = frame["n_wanted"].min(), frame["n_wanted"].max()
-    return f"{low} to {high} seeds" if low != high else f"{low} seed{'s' * (low != 1)}"
+    if low != high:
+        return f"{low} to {high} seeds"
+    return "1 seed" if low == 1 else f"{low} seeds"
 
 
 def _visible(frame: pd.DataFrame) -> pd.DataFrame:
