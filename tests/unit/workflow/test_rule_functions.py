@@ -18,6 +18,7 @@ from fedbench import files, sealed_json
 from fedbench.commands.options import configured
 from fedbench.errors import UserError
 from fedbench.files import mark
+from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.workflow import requests, training
 from fedbench.workflow.requests import Requests
@@ -89,6 +90,7 @@ def test_a_call_ends_with_the_cells_that_other_code_made_and_makes_their_tables_
     before = request()
     ending: list[Callable[[], None]] = []
     monkeypatch.setattr(atexit, "register", ending.append)
+    monkeypatch.setattr(Store, "has", lambda store, key: True)
     call = call_of()
     cell, current, longer, *_ = call.inputs.cells("toy", "table1")
     for made, code, left in ((cell, "0" * 12, 0), (current, None, 0), (longer, "0" * 12, 1)):
