@@ -451,3 +451,10 @@ def test_a_file_that_was_changed_by_hand_is_refused(project: Project) -> None:
     CURVES.write_text("round,test_auc\n1,0.5\n")
     with pytest.raises(UserError, match=r"column key.*`fedbench export`"):
         drawing_of(plan, "figure1")
+
+
+def test_what_is_shipped_at_several_scales_is_shown_at_the_one_nearest_to_the_paper(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[3])
+    assert Shipped(Plan(Config(scale="demo"), "localscgdam")).scales == ["paper", "reduced", "demo"]
