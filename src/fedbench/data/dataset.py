@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 IMPUTED = "empty cells became the training part's median"
 """How the note begins that lists imputed columns with their numbers of cells."""
+SPLIT = "parts by column"
+"""How the note begins that names the column of a split, and how many rows only `validation: own` uses."""
 
 
 @dataclass(frozen=True)

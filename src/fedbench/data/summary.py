@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from fedbench.data import datasets, multi_source
-from fedbench.data.dataset import IMPUTED
+from fedbench.data.dataset import IMPUTED, SPLIT
 from fedbench.data.labels import relabel
 from fedbench.data.partition import load_partition, read_facts
 from fedbench.data.prepared import read_summary
@@ -58,13 +58,13 @@ def binary_task(spec: DataSpec, seed: int, data_dir: str | Path) -> BinaryTask |
 
 
 def remarks(spec: DataSpec, seed: int, data_dir: str | Path) -> list[str]:
-    """Return what was remarked, imputed or dealt unevenly as a rule's data were made; nothing where they are not."""
+    """Return what was remarked, imputed, split or dealt unevenly as the data were made; nothing where they are not."""
     lines = list[str]()
     for name in spec.datasets:
         with contextlib.suppress(UserError):
             prepared = read_summary(name, data_dir)
             lines += prepared.get("remarks", [])
-            lines += [note for note in prepared.get("notes", []) if note.startswith(IMPUTED)]
+            lines += [note for note in prepared.get("notes", []) if note.startswith((IMPUTED, SPLIT))]
     if spec.partition.rule == "dirichlet":
         with contextlib.suppress(UserError):
             lines += _exhausted(read_facts(spec, seed, data_dir)["class_counts"])

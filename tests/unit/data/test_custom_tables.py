@@ -16,7 +16,9 @@ from raw_files import OwnTable
 from fedbench.data import datasets
 from fedbench.data.custom.encoding import standardized
 from fedbench.data.custom.leaks import identifiers, second_labels
+from fedbench.data.summary import remarks
 from fedbench.errors import UserError
+from fedbench.spec import DataSpec
 
 
 def rows(n: int = 40, separator: str = ",", point: str = ".") -> list[str]:
@@ -191,6 +193,8 @@ def test_the_parts_of_a_table_are_those_of_its_split_column(own_table: OwnTable)
     train, test = read.x_train[:, 0].astype(int), read.x_test[:, 0].astype(int)
     assert read.x_train.shape[1] == 1 and test.tolist() == [*range(6, 60, 5)]
     assert read.held_train is not None and train[read.held_train].tolist() == [*range(5), *range(8, 60, 5)]
+    shown = remarks(DataSpec(dataset="t", clients=2), 0, "data")
+    assert "parts by column 'part'; its 16 validation rows are used by `validation: own` alone" in shown
     assert read.site_train is not None and read.site_train.tolist() == (train % 2).tolist()
     assert read.group_train is not None and len(np.unique(train // 5 - read.group_train)) == 1
     told = " ".join(read.summary["remarks"])

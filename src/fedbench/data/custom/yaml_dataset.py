@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from fedbench.data.custom import class_labels, leaks
 from fedbench.data.custom.arrays import npz_has_both, npz_parts, numbered_sites
 from fedbench.data.custom.spec import OwnSpec
-from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.dataset import SPLIT, Arrays, Dataset
 from fedbench.data.decoding import Pictures
 from fedbench.data.files import digest_of
 from fedbench.data.labels import hold_out
@@ -280,7 +280,7 @@ class OwnDataset(Dataset):
         """Return a training and a test part of what is a training part alone; validation rows stay in it, held."""
         if (said := parts.pop("part_train", None)) is not None:
             test, held = np.flatnonzero(said == "test"), said == "validation"
-            note = f"parts by column {self.spec.split!r}"
+            note = f"{SPLIT} {self.spec.split!r}"
             if held.any():
                 parts["held_train"] = held
                 note += f"; its {held.sum()} validation rows are used by `validation: own` alone"
