@@ -159,10 +159,8 @@ def _place(folder: Path, store: Store, imported: Imported) -> None:
             shared = ours.files.keys() & theirs.files.keys()
             same = ours.metrics == theirs.metrics and all(ours.files[n] == theirs.files[n] for n in shared)
             if same and ours.files.keys() < theirs.files.keys():  # a model that ours was trained without
-                for name in [
-                    *sorted(theirs.files.keys() - shared),
-                    "run.json",
-                ]:  # the last vouches for the others
+                names = [*sorted(theirs.files.keys() - shared), "run.json"]  # the last vouches for the others
+                for name in names:
                     files.sync(folder / name)
                     (folder / name).replace(store.path(key) / name)
                 imported.new.append(key)

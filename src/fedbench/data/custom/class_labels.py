@@ -19,8 +19,8 @@ LONGEST = 100
 YES = {"1", "true", "yes", "y", "positive", "pos"}
 """Names of a class that is the positive one without being declared so."""
 
-PARTS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
-PARTS |= dict.fromkeys(("validation", "valid", "val"), "validation")
+PART_WORDS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
+PART_WORDS |= dict.fromkeys(("validation", "valid", "val"), "validation")
 """Words for the parts of a dataset, :func:`folded`, and which they mean."""
 
 Word = bool | int | float | str
@@ -139,9 +139,9 @@ def parts_of(file: Path, column: str, words: Sequence[str]) -> np.ndarray:
     Raises:
         UserError: a word means none of them, or no row is of the training or the test part.
     """
-    known = {word: PARTS.get(folded(word), "") for word in words}
+    known = {word: PART_WORDS.get(folded(word), "") for word in words}
     if odd := [word for word, part in known.items() if not part]:
-        raise unknown(f"part in column {column!r} of {file}", odd[0], PARTS)
+        raise unknown(f"part in column {column!r} of {file}", odd[0], PART_WORDS)
     if lacking := [part for part in ("train", "test") if part not in known.values()]:
         raise UserError(
             f"{file}: column {column!r} has no row {lacking[0]!r}; leave out `split:` to have a test part drawn"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -56,15 +56,16 @@ class Encoding(Spec):
 
     def names(self) -> tuple[str, ...]:
         """Name the features, in their order."""
-        words = ((name, word) for name, known in self.words.items() for word in known[len(known) == 2 :])
-        return (*self.medians, *(f"{name} {word}" for name, word in words))
+        return tuple(name for _, name in self._features())
 
     def columns(self) -> tuple[str, ...]:
         """Name the column of each feature, in their order."""
-        return (
-            *self.medians,
-            *(name for name, known in self.words.items() for _ in known[len(known) == 2 :]),
-        )
+        return tuple(column for column, _ in self._features())
+
+    def _features(self) -> Iterator[tuple[str, str]]:
+        yield from zip(self.medians, self.medians, strict=True)
+        for name, known in self.words.items():
+            yield from ((name, f"{name} {word}") for word in known[len(known) == 2 :])
 
     def of(self, features: pd.DataFrame) -> np.ndarray:
         """Return rows as features [n, F] float64; a word that training did not see is none of its words."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbench.data.custom.class_labels import PARTS, folded
+from fedbench.data.custom.class_labels import PART_WORDS, folded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ def identifiers(features: pd.DataFrame) -> Iterator[str]:
     for column in features:
         cells = features[column]
         words = {folded(str(word)) for word in cells.dropna().unique()} if cells.dtype.kind in "OU" else set()
-        if words and words <= PARTS.keys():
+        if words and words <= PART_WORDS.keys():
             yield f"the feature {column!r} looks like a split: write `split: {column}`, or `drop: [{column}]`"
         counted = cells.dtype.kind in "iuOU"
         distinct = counted and len(cells) >= LEAST and cells.nunique() == len(cells)
