@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,9 @@ def test_both_forms_give_the_same_bytes(
         prepare("omniglot", tmp_path / "b", str(other))
     images, _ = omniglot._read(sorted(archives.glob("*.zip")))
     monkeypatch.setattr(omniglot, "SHA256", hashlib.sha256(images.tobytes()).hexdigest()[:16])
-    assert datasets.get("omniglot").status(tmp_path / "b", str(other)).state == "in mirror"
+    shutil.copytree(other, tmp_path / "folders/omniglot")
+    for name, place in itertools.product(("omniglot", "omniglot_vinyals"), (other, tmp_path / "folders")):
+        assert datasets.get(name).status(tmp_path / "b", str(place)).state == "in mirror"
     prepare("omniglot", tmp_path / "b", str(other))
     first, two = (load_prepared("omniglot", tmp_path / name) for name in "ab")
     assert first.summary["sha256"] == two.summary["sha256"]

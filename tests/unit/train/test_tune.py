@@ -274,6 +274,12 @@ def test_scores_that_other_code_made_are_told_of_and_made_again_once_their_runs_
         PATH, {part: value for part, value in yaml.safe_load(PATH.read_text()).items() if part != "code"}
     )
     assert tuned_by("newer") == (None, []) and Store().keys() == []
+    content = yaml.safe_load(PATH.read_text())
+    content["scores"]["Plain"][0]["runs"] = {}
+    write_yaml(PATH, content)
+    assert tuned_by("newer")[0] is None and Store().keys(), (
+        "a trial of one's own makes the others none of its code"
+    )
 
 
 def test_two_tunings_at_a_time_keep_each_others_choices(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:

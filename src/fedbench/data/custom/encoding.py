@@ -56,13 +56,13 @@ class Encoding(Spec):
 
     def names(self) -> tuple[str, ...]:
         """Name the features, in their order."""
-        return tuple(name for _, name in self._features())
+        return tuple(name for _, name in self._columns_and_names())
 
     def columns(self) -> tuple[str, ...]:
         """Name the column of each feature, in their order."""
-        return tuple(column for column, _ in self._features())
+        return tuple(column for column, _ in self._columns_and_names())
 
-    def _features(self) -> Iterator[tuple[str, str]]:
+    def _columns_and_names(self) -> Iterator[tuple[str, str]]:
         yield from zip(self.medians, self.medians, strict=True)
         for name, known in self.words.items():
             yield from ((name, f"{name} {word}") for word in known[len(known) == 2 :])
