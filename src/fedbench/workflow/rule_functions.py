@@ -190,7 +190,8 @@ class RuleFunctions:
 
     def figure_request(self, wildcards: Any) -> str:
         """Return the request for a figure."""
-        return self._request(wildcards.paper, wildcards.figure)
+        cells = self.inputs.cells(wildcards.paper, wildcards.figure)
+        return self._request(wildcards.paper, wildcards.figure, cells=cells)
 
     def claims_request(self, wildcards: Any) -> str:
         """Return the request for the claims of a paper."""

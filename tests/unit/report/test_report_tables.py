@@ -93,7 +93,7 @@ def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(project:
         assert (f"do not compare: {cells[0].dataset} (" in said) == ("npy:two" in versions)
 
 
-def test_runs_of_other_code_are_counted_below_a_table_and_in_its_origin(
+def test_runs_of_other_code_are_counted_below_tables_and_figures_and_in_their_origin(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a mean over seeds of two methods looks like any other."""
@@ -108,6 +108,8 @@ def test_runs_of_other_code_are_counted_below_a_table_and_in_its_origin(
     assert table.provenance["other_code"] == {mixed.name: 2}
     (note,) = [note for note in table.notes if "code" in note]
     assert "2 of 3 runs" in note and f"{mixed.dataset}: {mixed.method})" in note and note in table.below
+    drawing = figures.drawing_of(Plan(REDUCED), "figure1")
+    assert drawing.provenance["other_code"] == {mixed.name: 2} and drawing.words.endswith(note)
 
 
 def test_no_word_from_elsewhere_begins_a_tag_in_markdown(project: Project) -> None:

@@ -83,16 +83,16 @@ def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
     assert call.mirror == "--mirror 'raw files'" and call_of().options == "" == call_of().mirror
 
 
-def test_a_call_ends_with_the_cells_that_other_code_made_and_makes_their_tables_again(
+def test_a_call_ends_with_the_cells_that_other_code_made_and_makes_what_shows_them_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Those too that are trained with another seed: the mean will be of two methods."""
-    before = request()
+    before = {rule: request(rule)["asked"] for rule in ("table", "figure")}
     ending: list[Callable[[], None]] = []
     monkeypatch.setattr(atexit, "register", ending.append)
     monkeypatch.setattr(Store, "has", lambda store, key: True)
     call = call_of()
-    cell, current, longer, *_ = call.inputs.cells("toy", "table1")
+    cell, current, _, longer, *_ = call.inputs.cells("toy", "table1")
     for made, code, left in ((cell, "0" * 12, 0), (current, None, 0), (longer, "0" * 12, 1)):
         made.path.parent.mkdir(parents=True, exist_ok=True)
         runs = [{"seed": run.seed, "key": run.key, "code": code} for run in made.runs[left:]]
@@ -102,12 +102,14 @@ def test_a_call_ends_with_the_cells_that_other_code_made_and_makes_their_tables_
     end()
     said = capsys.readouterr().err
     assert f"3 runs of {cell.name}, {longer.name};" in said and "forget --other-code" in said
-    assert request()["asked"] != before["asked"]
+    for rule, asked in before.items():
+        assert request(rule)["asked"] != asked, rule
 
 
-def request(**given: Any) -> dict[str, Any]:
-    """Return what a call asks for of the table, with the time."""
-    path = call_of(**given).table_request(SimpleNamespace(paper="toy", table="table1"))
+def request(rule: str = "table", **given: Any) -> dict[str, Any]:
+    """Return what a call asks for of a rule's target, by default the table, with the time."""
+    names = SimpleNamespace(paper="toy", table="table1", figure="figure1")
+    path = getattr(call_of(**given), f"{rule}_request")(names)
     content: dict[str, Any] = json.loads(Path(path).read_text())
     return content
 

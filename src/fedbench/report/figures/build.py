@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedbench.outputs import FIGURES, csv_text, json_text, write_forms
-from fedbench.report import described
+from fedbench.report import described, notes
 from fedbench.report.document import stamp
 from fedbench.report.figures import forest, panels, pareto, predicted
 from fedbench.report.figures.content import SAMPLES, Content
@@ -88,10 +88,11 @@ def drawing_of(plan: Plan, name: str) -> Drawing:
     shown, points, title = content.panels, content.points, phrase(spec.title)
     if len(shown) == 1 and shown[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown[0].title}"
-    notes = [described.changed(plan.config.set), *[SHIPPED] * bool(points["shipped"].any())]
-    words = "; ".join([subtitle(plan, spec, cells, content), *filter(None, notes)]) + "."
+    more = [described.changed(plan.config.set), *[SHIPPED] * bool(points["shipped"].any())]
+    words = "; ".join([subtitle(plan, spec, cells, content), *filter(None, more)]) + "."
     styles = {} if content.look == "matrix" else styles_of(points["curve"], paper)
     origin = {"paper": paper.key, "figure": name, "scale": plan.scale.name, **provenance(cells)}
+    words = " ".join(filter(None, [words, notes.other_code(cells, origin["other_code"])]))
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
     return Drawing(name, title, words, content, styles, origin)
 
