@@ -6,12 +6,13 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
 from fedbench.outputs import TABLES, csv_text, json_text, write_forms
-from fedbench.report import described
+from fedbench.report import described, notes
 from fedbench.report.document import stamp
 from fedbench.report.text import cells_of, document
 from fedbench.results.claims.findings import AtScale, Finding, find
@@ -25,8 +26,10 @@ from fedbench.results.claims.judge import (
     WON,
     Effect,
 )
+from fedbench.results.collect import other_code
 from fedbench.results.names import ABSENT, GREEK, SHIPPED, axis_text, signed
 from fedbench.results.places import Place, words_of
+from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper
 
@@ -61,13 +64,28 @@ class ClaimTable:
         """The scales, in the order of their columns."""
         return [one.scale for one in self.findings[0].scales] if self.findings else []
 
+    @cached_property
+    def _cells(self) -> dict[str, dict[str, Cell]]:
+        """The cells with runs of ours behind the verdicts, by scale and name."""
+        used: dict[str, dict[str, Cell]] = {scale: {} for scale in self.scales}
+        for at in (at for finding in self.findings for at in finding.scales):
+            used[at.scale] |= {cell.name: cell for cell in at.cells}
+        return used
+
+    @cached_property
+    def other_code(self) -> dict[str, dict[str, int]]:
+        """How many runs of which cells other code made than today's, at each scale that has any."""
+        return {scale: made for scale, cells in self._cells.items() if (made := other_code(cells.values()))}
+
     @property
     def legend(self) -> list[str]:
-        """What a call sets, the rules, and what the mark of reference results means."""
+        """What a call sets, runs of other code, the rules, and what the mark of reference results means."""
         ran = [one for finding in self.findings for one in finding.scales if one.ran]
         rules = (STAND_IN,) if ran and all(one.stand_in for one in ran) else RULES
         mark = [f"{SHIPPED}: reference results, not trained here."] if any(one.shipped for one in ran) else []
-        return [*([f"{self.changed}."] if self.changed else []), PRINT, *rules, *mark]
+        theirs = self.other_code.items()
+        said = [f"Scale {at}: {notes.other_code([*self._cells[at].values()], made)}" for at, made in theirs]
+        return [*([f"{self.changed}."] if self.changed else []), *said, PRINT, *rules, *mark]
 
     @property
     def remarks(self) -> list[str]:

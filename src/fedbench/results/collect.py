@@ -67,11 +67,13 @@ def runs_of(cell: Cell) -> Trained:
     return Trained(records, missing, "; ".join(damaged))
 
 
-def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Say what was trained here for cells: commits, versions, hardware, data, seconds, key of every run.
+def other_code(cells: Iterable[Cell]) -> dict[str, int]:
+    """Say of each cell with runs that other code made than today's, how many."""
+    return {cell.name: n for cell in cells if (n := sum(cell_files.other_code(cell, Store())))}
 
-    Of each cell with runs that other code made than today's, how many.
-    """
+
+def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Say what was trained here for cells: commits, versions, hardware, data, seconds, key of every run."""
     trained = [(cell, runs_of(cell).records) for cell in cells]
     made = [(cell.dataset, run.provenance) for cell, records in trained for run in records.values()]
     data = [(dataset, of.get("data", "")) for dataset, of in made]
@@ -87,7 +89,7 @@ def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
         # runs of earlier versions have other digests
         "data": _by_name((dataset, digest) for dataset, digest in data if digest.startswith(FORM)),
         "training_seconds": round(sum((of.get("seconds", 0.0) for _, of in made), 0.0), 1),
-        "other_code": {cell.name: n for cell in cells if (n := sum(cell_files.other_code(cell, Store())))},
+        "other_code": other_code(cells),
         "cells": listed,
     }
 

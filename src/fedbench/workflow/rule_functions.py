@@ -195,7 +195,9 @@ class RuleFunctions:
 
     def claims_request(self, wildcards: Any) -> str:
         """Return the request for the claims of a paper."""
-        return self._request(wildcards.paper, "claims", others=self.inputs.other_results(wildcards.paper))
+        paper, known = wildcards.paper, self.inputs.cells_by_path(wildcards.paper)
+        cells = [known[path] for path in self.inputs.of_claims(paper)]
+        return self._request(paper, "claims", others=self.inputs.other_results(paper), cells=cells)
 
     def page_request(self, wildcards: Any) -> str:
         """Return the request for the report page, which begins with the configured paper."""

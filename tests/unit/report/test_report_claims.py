@@ -26,6 +26,7 @@ from fedbench.results.claims.findings import AtScale, find
 from fedbench.results.claims.judge import NOT_TESTABLE, Effect
 from fedbench.results.export import export_reproduced
 from fedbench.results.run_facts import pace
+from fedbench.store import code
 from fedbench.study.claims import ClaimSpec
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -196,6 +197,25 @@ def test_what_ran_is_written_in_all_forms_counted_by_places_and_counts_as_shippe
     text = tables.claim_table(Plan(REDUCED)).markdown()
     assert "**supported: won 6, lost 0, open 0 of 18**‡" in text and "‡: reference results" in text
     assert "supported: won" not in tables.claim_table(Plan(without)).markdown()
+
+
+def test_runs_of_other_code_are_counted_by_scale_in_what_is_shown_of_them(
+    claimed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each scale has cells of the same names, and here of the same runs."""
+    monkeypatch.setattr(code, "digest_of", lambda run: "today")
+    for scale in ("reduced", "paper"):
+        finish(claimed, Config(scale=scale), LEAD)
+    (cell, *_) = claimed.cells()
+    runs = claimed.runs(cell)
+    for run, by in zip(runs, ("old", "old", "today"), strict=True):
+        run["provenance"] |= {"code": by}
+    claimed.write(cell, runs)
+    table = tables.claim_table(Plan(REDUCED))
+    of_scale = [note for note in table.legend if "2 of 3 runs" in note]
+    for scale, note in zip(("reduced", "paper"), of_scale, strict=True):
+        assert scale in note and f"{cell.dataset}: {cell.method})" in note
+        assert note in table.markdown() and note in " ".join(table.terminal(remarks=False).split())
 
 
 def test_somewhere_waits_for_every_cell_and_for_no_print_that_lacks(project: Project) -> None:

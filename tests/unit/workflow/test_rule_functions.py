@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from toy import write_yaml
+from toy import rewrite, write_yaml
 
 from fedbench import files, sealed_json
 from fedbench.commands.options import configured
@@ -87,7 +87,9 @@ def test_a_call_ends_with_the_cells_that_other_code_made_and_makes_what_shows_th
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Those too that are trained with another seed: the mean will be of two methods."""
-    before = {rule: request(rule)["asked"] for rule in ("table", "figure")}
+    better = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
+    rewrite(claims=[{"says": "Good", "in": ["table1"], "better": better}])
+    before = {rule: request(rule)["asked"] for rule in ("table", "figure", "claims")}
     ending: list[Callable[[], None]] = []
     monkeypatch.setattr(atexit, "register", ending.append)
     monkeypatch.setattr(Store, "has", lambda store, key: True)

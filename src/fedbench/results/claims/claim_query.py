@@ -179,6 +179,11 @@ class Evidence:
         """The datasets that the scale runs."""
         return list(dict.fromkeys(str(place[0][1]) for place, _ in self.planned))
 
+    def trained(self, used: pd.DataFrame) -> tuple[Cell, ...]:
+        """Return the cells with runs of ours among the numbers that are ``used``."""
+        keys = {*" ".join(used.loc[~used["shipped"], "key"]).split()}
+        return tuple(cell for cell in self.cells.values() if cell.key in keys)
+
     def _cell(self, place: Place, method: str) -> Cell | None:
         """Return a cell that has results here or may have been shipped."""
         dataset, setting, scale = str(place[0][1]), dict(place[1:]), self.plan.scale.name

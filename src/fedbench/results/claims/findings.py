@@ -34,6 +34,7 @@ from fedbench.results.places import Place, members, places_of, words_of
 from fedbench.results.published import printed
 from fedbench.results.shipped import from_paper
 from fedbench.results.statistics import false_discovery
+from fedbench.study.cells import Cell
 from fedbench.study.claims import ClaimSpec
 from fedbench.study.configuration import CONFIG_DIR, load_config, scale_names
 from fedbench.study.plan import Plan
@@ -56,6 +57,7 @@ class AtScale:
         shipped: whether some of it came with the repository.
         keys: of the cells that were looked at.
         commits: of the code that made them.
+        cells: those with runs that were trained here.
         early: whether there is no verdict because it would lean another way if training had gone on.
         waiting: at how many further places fewer seeds ran than a verdict needs.
         unproven: whether it is a verdict of trainings that may be too short, as far as it is known; exponents and
@@ -75,6 +77,7 @@ class AtScale:
     shipped: bool = False
     keys: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
+    cells: tuple[Cell, ...] = ()
     early: bool = False
     waiting: int = 0
     unproven: bool = False
@@ -208,6 +211,7 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
         shipped=bool(used["shipped"].any()),
         keys=tuple(sorted({*used["key"]})),
         commits=tuple(sorted({commit for commits in used["commit"] for commit in commits.split()})),
+        cells=runs.trained(used),
         early=early,
         waiting=int(((~np.isnan(effects.values).any(0)).any(-1) & ~counted).sum()),
         unproven=ran and not stand_in and decided and of_ends and longer is None,
