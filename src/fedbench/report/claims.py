@@ -155,7 +155,7 @@ class ClaimTable:
         return csv_text(pd.DataFrame(rows))
 
     def json(self) -> str:
-        """Return the provenance: what was asked, and the cells behind every answer."""
+        """Return the provenance: what was asked, the cells behind every answer, and runs of other code."""
         asked = [
             {
                 "number": one.number,
@@ -165,7 +165,8 @@ class ClaimTable:
             }
             for one in self.findings
         ]
-        return json_text({"paper": self.paper.key, "stamp": self.stamp, "claims": asked})
+        origin = {"paper": self.paper.key, "stamp": self.stamp, "other_code": self.other_code}
+        return json_text({**origin, "claims": asked})
 
 
 def claim_table(plan: Plan) -> ClaimTable:

@@ -212,6 +212,8 @@ def test_runs_of_other_code_are_counted_by_scale_in_what_is_shown_of_them(
         run["provenance"] |= {"code": by}
     claimed.write(cell, runs)
     table = tables.claim_table(Plan(REDUCED))
+    counts = {cell.name: 2}
+    assert json.loads(table.json())["other_code"] == {"reduced": counts, "paper": counts}
     of_scale = [note for note in table.legend if "2 of 3 runs" in note]
     for scale, note in zip(("reduced", "paper"), of_scale, strict=True):
         assert scale in note and f"{cell.dataset}: {cell.method})" in note
