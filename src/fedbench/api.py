@@ -21,12 +21,9 @@ import pandas as pd
 from fedbench.errors import UserError
 from fedbench.study.cells import Cell, matching, paper_of, single
 from fedbench.study.configuration import check_mirror, load_config
-from fedbench.study.plan import Plan
+from fedbench.study.plan import ASKED, Plan
 
 __all__ = ["Result", "cells", "run"]
-
-OF_CELLS = ("paper", "scale", "seeds", "datasets", "constants", "set")
-"""Keys of the configuration that decide what a cell is."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
         chosen = cell
     else:
         chosen = single(cells(cell, paper=paper, scale=scale, **config), cell)
-    config = {**config, "paper": chosen.paper, "scale": chosen.scale}
+    config = {**config, "paper": chosen.paper, "scale": chosen.scale, **chosen.asked}
     store, settings = Store(), load_config(overrides=config)
     check_mirror(settings)
     preflight.check([chosen])
@@ -137,7 +134,7 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     # a run that diverged before its first evaluation has none
     curves = [pd.read_csv(io.BytesIO(text)).assign(seed=seed) for seed, text in texts.items() if text]
     curve = pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=["seed"])
-    words = Plan(settings).words(chosen, keep_model=True) if isinstance(cell, str) else ""
+    words = Plan(settings).words(chosen, keep_model=True)
     return Result(chosen, pd.DataFrame(rows), curve[["seed", *curve.columns.drop("seed")]], words)
 
 
@@ -145,5 +142,5 @@ def _refuse_what_is_fixed(cell: Cell, given: dict[str, Any]) -> None:
     """Raise UserError where a resolved cell is given what it has already; its own seeds may be named."""
     if [run.seed for run in cell.runs] == given.get("seeds"):
         del given["seeds"]
-    if fixed := [name for name in OF_CELLS if given.get(name) is not None]:
+    if fixed := [name for name in ("paper", "scale", *ASKED) if given.get(name) is not None]:
         raise UserError(f"a cell has its {' and '.join(fixed)} already; give that to fedbench.cells instead")

@@ -22,11 +22,10 @@ FIRST = ("seed", "part", "row", "group", "site", "label")
 """The columns before those of scores."""
 
 
-def finished_runs(cell: Cell, store: Store, words: str = "") -> list[tuple[RunSpec, Record]]:
+def finished_runs(cell: Cell, store: Store, words: str) -> list[tuple[RunSpec, Record]]:
     """Return the runs of a cell that finished; those that diverged are warned of.
 
-    ``words`` are those by which `fedbench run` keeps its predictions (:meth:`~fedbench.study.plan.Plan.words`);
-    default: the configuration's.
+    ``words`` are those by which `fedbench run` keeps its predictions (:meth:`~fedbench.study.plan.Plan.words`).
 
     Raises:
         UserError: one was not trained here, or all diverged.
@@ -34,8 +33,8 @@ def finished_runs(cell: Cell, store: Store, words: str = "") -> list[tuple[RunSp
     records = [(run, store.load(run.key)) for run in cell.runs]
     if missing := [run.seed for run, record in records if record is None]:
         raise UserError(
-            f"{cell.name}: seed {missing[0]} was not trained here; `fedbench run {words or _words(cell)}` trains it "
-            "and keeps its predictions"
+            f"{cell.name}: seed {missing[0]} was not trained here; `fedbench run {words}` trains it and "
+            "keeps its predictions"
         )
     known = [(run, record) for run, record in records if record is not None]
     for run, record in known:
@@ -47,11 +46,7 @@ def finished_runs(cell: Cell, store: Store, words: str = "") -> list[tuple[RunSp
     return finished
 
 
-def _words(cell: Cell) -> str:
-    return f"{cell.name} --scale {cell.scale} --set keep_model=true"
-
-
-def lacking(cell: Cell, record: Record, file: str, words: str = "") -> UserError:
+def lacking(cell: Cell, record: Record, file: str, words: str) -> UserError:
     """Return the error for a run that did not keep a file; ``words`` as for :func:`finished_runs`."""
     seed = record.spec["seed"]
     if MODEL in record.files and file == PREDICTIONS:
@@ -61,14 +56,13 @@ def lacking(cell: Cell, record: Record, file: str, words: str = "") -> UserError
         return UserError(f"{cell.name}: {EACH_CLIENT}; without --data it shows its test part")
     if local:
         or_no_sites = ", or its clients are no sites, so that no model is that of a sample"
-    words = words or _words(cell)
     return UserError(
         f"{cell.name}: seed {seed} was trained without keep_model{or_no_sites}; its numbers stay in tables until "
         f"`fedbench forget {words}`, then `fedbench run {words}` trains it again and keeps its predictions"
     )
 
 
-def load_predictions(cell: Cell, store: Store, words: str = "") -> pd.DataFrame:
+def load_predictions(cell: Cell, store: Store, words: str) -> pd.DataFrame:
     """Return the predictions of all runs of a cell that finished, a row for each seed and sample.
 
     Columns: ``seed``; ``part``, test or validation; ``row`` of the user's file, or place among the prepared samples,

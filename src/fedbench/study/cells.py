@@ -37,6 +37,8 @@ class Cell(Spec):
     """Settings that its name leaves out: they change nothing on its dataset."""
     measures: dict[str, Measure] = {}
     """The study's own metrics, by which numbers are read off curves; no part of a run."""
+    asked: dict[str, Any] = {}
+    """What the configuration that it was resolved by says of seeds, datasets, constants and places of runs."""
 
     @property
     def setting_label(self) -> str:

@@ -22,6 +22,8 @@ from fedbench.study.unread import unread
 
 SHOWN_ONLY = {"scale", "paper", "tolerance", "shipped", "set"}
 """Keys of the configuration that change no run, or are said apart."""
+ASKED = ("seeds", "datasets", "constants", "set")
+"""Keys of the configuration that, besides study and scale, decide what a cell is."""
 NAMED = 4
 """Methods of a dataset that are named; more are counted."""
 
@@ -135,6 +137,7 @@ class Plan:
             "method": method,
             "runs": [run.seeded(seed) for seed in self.seeds],
             "measures": study.measures,
+            "asked": self.config.model_dump(include={*ASKED}),
             "unread": setting.keys() - self.told(dataset, setting),
         }
         return validated(Cell, facts, f"{study.key}/{dataset}/{method}")

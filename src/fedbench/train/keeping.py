@@ -110,7 +110,7 @@ def _rows(name: str, part: str, data_dir: str) -> np.ndarray:
 
 
 def score(
-    cell: Cell, store: Store, file: Path, device: torch.device, images: Path | None = None, words: str = ""
+    cell: Cell, store: Store, file: Path, device: torch.device, images: Path | None, words: str
 ) -> pd.DataFrame:
     """Score the samples of a file by the models that the runs of a cell kept, a row for each seed and sample.
 

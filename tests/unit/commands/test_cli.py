@@ -19,10 +19,12 @@ import yaml
 from toy import PAPER, write_yaml
 from typer.testing import CliRunner, Result
 
+import fedbench
 from fedbench.commands import schema
 from fedbench.commands.cli import app
 from fedbench.data.datasets._torchvision import CifarSet
 from fedbench.data.prepared import prepare
+from fedbench.errors import UserError
 from fedbench.store.runs import Store
 from fedbench.study.configuration import paper_keys, study_path
 
@@ -119,9 +121,12 @@ def test_the_cure_of_predictions_that_lack_trains_what_was_asked_for() -> None:
     assert "seed 1 was not trained here" in said
     run = shlex.split(said.split("`")[1])[1:]
     call("run", CELL, *asked)
-    forget, again = (
-        shlex.split(part)[1:] for part in call("predict", CELL, *asked, status=2).stderr.split("`")[1::2]
-    )
+    cures = call("predict", CELL, *asked, status=2).stderr.split("`")[1::2]
+    (cell,) = fedbench.cells(CELL, seeds=[1], set={"train.iterations": 4})
+    with pytest.raises(UserError) as lacking:
+        _ = fedbench.run(cell).predictions
+    assert str(lacking.value).split("`")[1::2] == cures, "in Python too, where a cell is resolved before"
+    forget, again = (shlex.split(cure)[1:] for cure in cures)
     assert run == again and "1 of 1 runs forgotten" in call(*forget).stdout
     call(*run)
     assert call("predict", CELL, *asked).stdout.startswith("seed,part,row")

@@ -156,7 +156,7 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(
         assert all(path.stat().st_size > 1000 for path in save_figure(plan, name)[:3])
         points = drawing.points
         assert len(points) and points["mean"].between(points["low"], points["high"]).all()
-    shown = predictions.load_predictions(plan.cells()[0], Store())
+    shown = predictions.load_predictions(plan.cells()[0], Store(), "")
     test = shown[(shown["part"] == "test") & (shown["site"] == "Basel")]
     expected = np.mean([metrics.roc_auc_score(of["label"], of["score"]) for _, of in test.groupby("seed")])
     panel = next(panel for panel in drawing_of(plan, "figure_roc").content.panels if "Basel" in panel.title)

@@ -146,8 +146,8 @@ def test_a_file_that_is_not_there_is_named(name: str, result: fedbench.Result) -
 
 def test_without_the_flag_the_message_says_what_to_do_and_numbers_stay() -> None:
     cell, store = cell_of(), Store()
-    with pytest.raises(UserError, match=r"seed 0 was not trained here; .*--set keep_model=true"):
-        predictions.load_predictions(cell, store)
+    with pytest.raises(UserError, match=r"seed 0 was not trained here; `fedbench run WORDS` trains it"):
+        predictions.load_predictions(cell, store, "WORDS")
     result = fedbench.run(cell)
     for ask in (lambda: result.predictions, lambda: result.predict("patients.csv")):
         with pytest.raises(UserError, match=f"(?s)seed 0 .*fedbench forget {cell.name} .*keep_model=true"):
@@ -206,7 +206,7 @@ def test_the_store_carries_them_to_another_machine_and_adds_them_to_equal_runs(t
     shown = trained(cell).predictions
     export_runs(Store(), keys, tmp_path / "kept.tar.gz")
     assert import_runs(other, tmp_path / "kept.tar.gz").new == sorted(keys)
-    pd.testing.assert_frame_equal(predictions.load_predictions(cell, other), shown)
+    pd.testing.assert_frame_equal(predictions.load_predictions(cell, other, ""), shown)
     for name in ("kept", "plain"):
         assert import_runs(other, tmp_path / f"{name}.tar.gz").present == sorted(keys)
     for name in FILES:
