@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -259,11 +260,36 @@ def test_features_that_are_a_split_or_the_label_again_are_remarked(own_table: Ow
     assert again not in told("days", [n % 2 * 100 + n % 3 if n % 15 else 50 for n in range(60)])
 
 
+@pytest.mark.parametrize(
+    ("cells", "again"),
+    [
+        ("201", True),
+        (["late", "never", "early"], True),
+        (["x", "", "y"], True),
+        ("0012", False),  # as many as classes, each in all of them
+        ("001", False),  # two classes share one
+        ("012345", False),  # a class has two
+    ],
+)
+def test_of_three_classes_a_column_with_a_cell_for_each_is_the_label_again(
+    own_table: OwnTable, cells: Sequence[str], again: bool
+) -> None:
+    lines = [f"{cells[n % len(cells)]},{n % 7},{'abc'[n % 3]}" for n in range(60)]
+    said = " ".join(own_table("\n".join(["code,dose,kind", *lines]), "missing: median\n").summary["remarks"])
+    assert ("'code' alone tells the classes of all 48 training samples apart" in said) == again
+
+
 def test_too_few_rows_show_no_second_label() -> None:
+    def again(y: np.ndarray) -> list[str]:
+        x = 1.0 - y[:, None]
+        return [*second_labels(pd.DataFrame(x, columns=["end"]), x, y, ["end"])]
+
     y = np.repeat([0, 1], [30, 9])
-    assert not [*second_labels(y[:, None] * 1.0, y, ["end"])]
+    assert not again(y)
     y = np.repeat([0, 1], 10)
-    assert len([*second_labels(1.0 - y[:, None], y, ["end"])]) == 1
+    assert again(y)
+    y = np.repeat([0, 1, 2], [10, 10, 9])
+    assert not again(y) and again(np.append(y, 2))
 
 
 def test_numbers_of_more_digits_than_a_whole_number_holds_are_numbers(own_table: OwnTable) -> None:

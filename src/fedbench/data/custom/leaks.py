@@ -21,7 +21,7 @@ LEAST = 20
 """Rows from which on a column of different whole numbers counts as an identifier."""
 
 OF_EACH = 10
-"""Rows of each class from which on it is no chance that a feature tells two classes apart."""
+"""Rows of each class from which on it is no chance that a feature tells classes apart."""
 
 
 def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
@@ -48,13 +48,22 @@ def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
             yield f"{len(both)} of the {count} groups of the {second} part have {first} samples too{cure}"
 
 
-def second_labels(x: np.ndarray, y: np.ndarray, columns: Sequence[str]) -> Iterator[str]:
-    """Say which columns have a feature, of x [n, F], that alone ranks two classes y [n] without a mistake."""
+def second_labels(
+    features: pd.DataFrame, x: np.ndarray, y: np.ndarray, columns: Sequence[str]
+) -> Iterator[str]:
+    """Say which columns of a table alone tell its classes y [n] apart.
+
+    Two classes: one with a feature, of x [n, F], that ranks them without a mistake. More: one that has a cell for each.
+    """
     counts = np.bincount(y)
-    if len(counts) != 2 or counts.min() < OF_EACH:
+    if len(counts) < 2 or counts.min() < OF_EACH:
         return
-    negative, positive = x[y == 0], x[y == 1]
-    apart = (negative.max(0) < positive.min(0)) | (positive.max(0) < negative.min(0))
+    if len(counts) == 2:
+        negative, positive = x[y == 0], x[y == 1]
+        apart = (negative.max(0) < positive.min(0)) | (positive.max(0) < negative.min(0))
+    else:
+        as_many = features.loc[:, features.nunique(dropna=False) == len(counts)]
+        columns, apart = [*as_many], (as_many.groupby(y).nunique(dropna=False) == 1).all()
     for column in dict.fromkeys(itertools.compress(columns, apart)):
         yield (
             f"the feature {column!r} alone tells the classes of all {len(y)} training samples apart: if it is the "

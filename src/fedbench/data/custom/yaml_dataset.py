@@ -211,9 +211,9 @@ class OwnDataset(Dataset):
             encoding = Encoding.learned(train[seen], spec.standardize)
             parts["notes"] += encoding.notes(train, test)
             parts["remarks"] += tuple(leaks.identifiers(train[seen]))
+            table, labels, columns = train[seen], parts["y_train"][seen], encoding.columns()
             train, test = encoding.of(train), encoding.of(test)
-            labels, columns = parts["y_train"][seen], encoding.columns()
-            parts["remarks"] += tuple(leaks.second_labels(train[seen], labels, columns))
+            parts["remarks"] += tuple(leaks.second_labels(table, train[seen], labels, columns))
             parts["features"] = encoding.names()
         elif spec.standardize and train.shape[1:] == test.shape[1:]:  # what does not fit is said later
             from fedbench.data.custom.encoding import standardized
