@@ -47,6 +47,13 @@ def test_paths_and_make_targets_of_contributing_exist() -> None:
     assert [target for target in targets if f"\n{target}:" not in makefile] == []
 
 
+def test_what_turns_skipped_tests_on_is_documented() -> None:
+    said = "".join(page.read_text(encoding="utf-8") for page in [*PAGES, *OTHERS, ROOT / "Makefile"])
+    code = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    switches = {name for text in code for name in re.findall(r"\"(FEDBENCH_TEST_[A-Z]+)\"", text)}
+    assert switches and [name for name in switches if name not in said] == []
+
+
 def test_every_rule_of_data_has_its_line() -> None:
     page = (DOCS / "reference/rules.md").read_text(encoding="utf-8")
     for part, rules in (
