@@ -22,6 +22,7 @@ from fedbench.results import run_facts, runs
 from fedbench.results.aggregate import averages, measure_cells, pool, slope, slopes, summarised
 from fedbench.results.export import export_reproduced
 from fedbench.results.frame import Measured
+from fedbench.spec import TrainSpec
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_paper
 from fedbench.study.plan import Plan
@@ -273,6 +274,16 @@ def test_final_metrics_tell_of_a_run_that_learned_nothing(
     first = next(iter(metrics))
     assert run_facts.sign(first, metrics, pd.DataFrame(), {"test": counts}) == word
     assert word != "one class" or said == {word}, "every metric of it"
+
+
+def test_the_pace_is_that_before_step_sizes_fell_and_of_what_has_a_curve() -> None:
+    """The metric rises by 0.1 in each fifth of the first half, and stands still after it."""
+    steps = range(0, 401, 20)
+    curve = pd.DataFrame({"iteration": steps, "test_auc": [0.3 + min(step, 200) / 400 for step in steps]})
+    for decays, pace in (((0.5,), 0.1), ((), 0.0)):
+        train = TrainSpec(iterations=400, period=1, batch_size=1, decay_at=decays)
+        said = run_facts.run_facts({"test_auc": 0.8, "test_f1": 0.3, "test_ap": None}, curve, train, {})
+        assert said == {"test_auc": {"pace": pytest.approx(pace, abs=1e-9)}}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from fedbench.results.claims.judge import (
     UNDECIDED,
     UNSUPPORTED,
     WON,
-    detectable,
     effect,
     places_with_enough_seeds,
     verdict,
@@ -236,25 +235,12 @@ class TestByHand:
         assert verdict([[-np.log(costs)]] * 2, at_most).kind == kind
 
 
-class TestAgainstScipy:
-    @pytest.mark.parametrize("seeds", [3, 4, 5, 8])
-    def test_interval_of_paired_t(self, seeds: int) -> None:
-        rng = np.random.default_rng(seeds)
-        ours, rival = rng.normal(0.9, 0.1, seeds), rng.normal(0.8, 0.1, seeds)
-        summary = effect(ours - rival)
-        interval = stats.ttest_rel(ours, rival).confidence_interval(0.9)
-        assert (summary.low, summary.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
-
-    def test_verdict_is_where_the_interval_ends(self) -> None:
-        """With three and four seeds, supported and L > margin are the same statement."""
-        rng = np.random.default_rng(1)
-        for seeds, _ in itertools.product((3, 4), range(100)):
-            d, margin = rng.normal(0.5, 0.5, seeds), 0.1
-            low = effect(d).low
-            assert (verdict([[d]], Rule("better", margin=margin)).kind == SUPPORTED) == (low > margin)
-
-    def test_what_is_detectable(self) -> None:
-        assert [round(detectable(n), 2) for n in (3, 5, 8, 10)] == [2.30, 1.36, 0.98, 0.85]
+def test_a_verdict_is_where_the_interval_ends() -> None:
+    """With three and four seeds, supported and L > margin are the same statement."""
+    rng = np.random.default_rng(1)
+    for seeds, _ in itertools.product((3, 4), range(100)):
+        d, margin = rng.normal(0.5, 0.5, seeds), 0.1
+        assert (verdict([[d]], Rule("better", margin=margin)).kind == SUPPORTED) == (effect(d).low > margin)
 
 
 class TestPlacesThatWait:
