@@ -11,7 +11,7 @@ import pandas as pd
 from fedbench import metric_table
 from fedbench.report import notes
 from fedbench.report.figures.panels import final_of
-from fedbench.report.layout import SIDES, Entry, Grid, Marks, arranged, fold, listed
+from fedbench.report.layout import Entry, Grid, arranged, fold, listed
 from fedbench.report.results_table import layout, state_text
 from fedbench.results.aggregate import key_of, measurements, summarised
 from fedbench.results.claims.claim_query import numbers_of
@@ -65,16 +65,6 @@ def test_what_did_not_run_is_left_out_and_counted() -> None:
     assert blank.names == ["p 4"] and blank.left == "", "where no number belongs none is left out"
     alone = fold(listed(["n"], [("", "x", [Entry("1")]), ("", "y", [Entry("–")])], "Dataset"))
     assert [row.label for row in alone.rows] == ["x"] and alone.left == "Not run (1 of 2 numbers)."
-
-
-def test_a_second_metric_is_in_parentheses_in_every_form() -> None:
-    marks = Marks(best="<{}>".format)
-    entry = Entry(
-        "0.5", "±0.1", best=True, printed="0.4", doubtful=True, delta="+0.1", symbol="≈", second=True
-    )
-    assert entry.sides(marks) == ("(<0.5>±0.1)", "(0.4)†", "+0.1 ≈")
-    assert [entry.side(name, marks) for name in SIDES] == ["(<0.5>)", "(0.1)", "(0.4)†", "+0.1 ≈"]
-    assert Entry("diverged 1/3", second=True).sides(marks)[0] == "diverged 1/3"
 
 
 def numbers(**columns: list[object]) -> pd.DataFrame:
@@ -141,6 +131,7 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
     assert "separately" not in said(rivals.assign(printed=math.nan))
     shipped = frame.assign(shipped=True)
     assert "‡: (partly) trained elsewhere, 5 seeds." in said(shipped)
+    assert "elsewhere, 1 seed." in said(shipped.assign(n_wanted=1))
     several = pd.concat([shipped, shipped.assign(n_wanted=3), frame.assign(n_wanted=9)])
     assert "‡: (partly) trained elsewhere, 3 to 5 seeds." in said(several), "of shipped numbers alone"
     assert said(frame.assign(difference=math.nan, low=0.1)).startswith("In brackets")

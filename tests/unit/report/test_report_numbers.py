@@ -45,17 +45,6 @@ def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project
     assert (result.status, result.reason) == ("undefined", "the runs have no test_ap, only test_auc")
 
 
-def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> None:
-    runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
-    runs[1] |= {"status": "diverged", "metrics": {}, "reason": "loss is nan at iteration 8"}
-    project.write(cell, runs)
-    result = row(cell)
-    assert (result.status, result.n_seeds, result.n_bad) == ("diverged", 2, 1)
-    assert result.reason == "1 of 3 seeds: loss is nan at iteration 8"
-    assert result.values == {0: 0.9, 2: 0.9}
-    assert math.isnan(result.mean)
-
-
 def test_what_the_store_has_of_other_keys_or_without_a_job_that_left_it_is_no_result(
     project: Project, cell: Cell
 ) -> None:
@@ -78,21 +67,16 @@ def test_a_damaged_run_is_named_and_the_others_count(project: Project, cell: Cel
     assert f"{cell.runs[0].key} is damaged" in result.reason
 
 
-def test_a_target_of_a_loss_is_reached_from_above(project: Project, cell: Cell) -> None:
-    for run, losses in zip(cell.runs, ([0.9, 0.3, 0.2], [0.9, 0.5, 0.1], [0.9, 0.4, 0.5]), strict=True):
-        project.write_curve(run.key, {"round": [0, 5, 10], "test_loss": losses})
-    project.finish(cell, [0.9] * 3)
-    result = row(cell, "rounds_to_test_loss_0.3")
-    assert result.values == {0: 5, 1: 10, 2: math.inf} and result.reason == "1 of 3 seeds: best 0.4"
-
-
-def test_a_metric_of_ones_own_that_falls_is_reached_from_above(project: Project) -> None:
+@pytest.mark.parametrize("metric", ["test_loss", "test_my_error"])
+def test_a_target_of_what_falls_is_reached_from_above(project: Project, metric: str) -> None:
+    """A loss, and a metric of a study's own."""
     project.change(measures={"my_error": {"label": "my error", "better": "lower"}})
-    cell = project.cells()[0]
-    for run in cell.runs:
-        project.write_curve(run.key, {"round": [0, 1, 2, 3], "test_my_error": [9.0, 5.0, 2.0, 1.0]})
+    (cell, *_) = project.cells()
+    for run, errors in zip(cell.runs, ([0.9, 0.3, 0.2], [0.9, 0.5, 0.1], [0.9, 0.4, 0.5]), strict=True):
+        project.write_curve(run.key, {"round": [0, 5, 10], metric: errors})
     project.finish(cell, [0.9] * 3)
-    assert row(cell, "rounds_to_test_my_error_2").mean == 2
+    result = row(cell, f"rounds_to_{metric}_0.3")
+    assert result.values == {0: 5, 1: 10, 2: math.inf} and result.reason == "1 of 3 seeds: best 0.4"
 
 
 def test_within_a_budget_the_last_evaluation_counts_not_the_best(project: Project, cell: Cell) -> None:

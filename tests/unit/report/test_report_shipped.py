@@ -16,7 +16,6 @@ from fedbench import metric_table
 from fedbench.commands.show import described_cell
 from fedbench.errors import UserError
 from fedbench.report.figures.build import drawing_of
-from fedbench.report.notes import _seeds
 from fedbench.report.page.gather import chapter
 from fedbench.results.claims.findings import find
 from fedbench.results.claims.judge import Effect
@@ -459,10 +458,3 @@ def test_what_is_shipped_at_several_scales_is_shown_at_the_one_nearest_to_the_pa
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[3])
     assert Shipped(Plan(Config(scale="demo"), "localscgdam")).scales == ["paper", "reduced", "demo"]
-
-
-@pytest.mark.parametrize(
-    ("seeds", "said"), [([1, 1], "1 seed"), ([5], "5 seeds"), ([5, 3, 4], "3 to 5 seeds")]
-)
-def test_the_note_on_shipped_numbers_says_of_how_many_seeds(seeds: list[int], said: str) -> None:
-    assert _seeds(pd.DataFrame({"n_wanted": seeds})) == said
