@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from typer.testing import CliRunner, Result
 
+from fedbench.commands.cli import app
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan
@@ -140,3 +142,10 @@ def write_clinic(described: str, table: dict[str, Any], data: dict[str, Any], **
 def clinic_cells() -> list[Cell]:
     """The cells of the first table."""
     return Plan(load_config(), "toy").cells("table1")
+
+
+def call(*arguments: str, status: int = 0) -> Result:
+    """Call ``fedbench``, which ends with this status and without a traceback."""
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == status and "Traceback" not in result.output, result.output
+    return result
