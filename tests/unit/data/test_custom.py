@@ -60,13 +60,6 @@ def test_a_key_follows_what_is_prepared_and_not_what_it_is_called(own_data):
     assert datasets.get("mine").content() != content
 
 
-def test_changing_the_data_prepares_again(own_data):
-    x, y = np.zeros((20, 1)), np.repeat([0, 1], 10)
-    assert load(own_data(x=x, y=y)).x_train.sum() == 0
-    assert load(own_data(x=x + 1, y=y)).x_train.sum() == 16
-    assert len(load(own_data(x=x, y=y, extra="test_share: 0.5\n")).y_test) == 10
-
-
 def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own_folder, tmp_path):
     text = "base: melanoma\ntitle: Melanoma 64\noptions: {shape: [3, 64, 64]}\n"
     (own_folder / "melanoma64.yaml").write_text(text)
@@ -182,13 +175,6 @@ def test_of_more_classes_the_positive_ones_become_one(own_table: OwnTable) -> No
     read = words(own_table, ["abcd"[n % 4] for n in range(80)], "positive: [a, c]\n")
     assert read.classes == ("b+d", "a+c")
     assert labels_of(read, 80) == ["a+c" if n % 2 == 0 else "b+d" for n in range(80)]
-
-
-def test_names_for_labels(own_data: Own) -> None:
-    keys = "classes: {0: benign, 1: benign, 2: malignant}\npositive: malignant\n"
-    read = npz(own_data, np.arange(60) % 3, keys)
-    assert read.classes == ("benign", "malignant")
-    assert labels_of(read, 60) == ["malignant" if n % 3 == 2 else "benign" for n in range(60)]
 
 
 @pytest.mark.parametrize("other", ["ill ", "Ill", "\uff49ll"])

@@ -208,7 +208,7 @@ POOLED = TRAIN | {"reference": "pooled"}
     ("place", "value", "says"),
     [
         ("train.participation.clients", 99, "participation.clients is 99, but there are only"),
-        ("data.imbalance", {"rule": "drop_positives"}, "needs imratio"),
+        *(("data.imbalance", {"rule": f"drop_positives{kind}"}, "needs imratio") for kind in ("", "_per_class")),
         ("data.imbalance", {"rule": "minority", "rho": 2}, "needs rho >= 1 and the list of minority classes"),
         ("data.validation", 1, "data.validation: Input should be less than 1 or 'own'"),
         ("train.epochs", 3, "give exactly one of iterations, epochs, rounds"),
