@@ -176,20 +176,10 @@ def test_it_imports_without(program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-KEPT = [
-    "published/climb/a.csv",
-    "tables/gallery/climb/table1.md",
-    "figures/gallery/climb/figure1.svg",
-    "data/raw/a",
-]
-KEPT += ["results/runs/a/run.json", "config/config.yaml"]
-BUILT = [
-    "tables/table1.tex",
-    "tables/climb/table2.pdf",
-    "figures/climb/figure1.svg",
-    "report.html",
-    "logs/a.log",
-]
+KEPT = ["published/climb/a.csv", "tables/gallery/climb/table1.md", "figures/gallery/climb/figure1.svg"]
+KEPT += ["data/raw/a", "results/runs/a/run.json", "config/config.yaml"]
+BUILT = ["tables/table1.tex", "tables/climb/table2.pdf", "figures/climb/figure1.svg"]
+BUILT += ["report.html", "logs/a.log"]
 
 
 def test_clean_removes_what_was_built_here_and_keeps_the_examples(tmp_path: Path) -> None:

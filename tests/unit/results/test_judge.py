@@ -157,21 +157,15 @@ class TestByHand:
         every = Rule("better", matters=0.005, holds="all")
         clear, close, lost = [0.1, 0.11, 0.12], [-0.01, 0.0, 0.01], [-0.1, -0.101, -0.102]
         judged = verdict([[clear, clear, clear], [clear, close, clear]], every)
-        assert (judged.kind, judged.outcomes, judged.at, judged.against) == (
-            UNDECIDED,
-            [WON, OPEN, WON],
-            1,
-            1,
-        )
+        assert (judged.kind, judged.outcomes) == (UNDECIDED, [WON, OPEN, WON])
+        assert (judged.at, judged.against) == (1, 1)
         assert judged.decides == effect(np.array(close))
         judged = verdict([[clear, close, lost], [clear, clear, clear]], every)
         assert (judged.kind, judged.at, judged.against, judged.count(LOST)) == (CONTRADICTED, 2, 0, 1)
         full = verdict([[clear, close], [close, close]], Rule("better", matters=0.005))
         assert (full.at, full.against, full.decides) == (None, 1, full.overall)
-        least, spread = (
-            [0.01, 0.011, 0.012],
-            [0.0, 0.02, 0.1],
-        )  # the first has the smaller mean, the second the larger p
+        # the first has the smaller mean, the second the larger p
+        least, spread = [0.01, 0.011, 0.012], [0.0, 0.02, 0.1]
         full = verdict([[least], [spread]], Rule("better", matters=0.005))
         assert (full.against, full.decides) == (1, effect(np.array(spread)))
         assert full.overall == effect(np.array(least)), "the least of the means"

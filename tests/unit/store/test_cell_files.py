@@ -49,11 +49,6 @@ def test_a_result_names_its_runs_and_what_is_none_has_neither_runs_nor_a_key(pat
     assert cell_files.state_of(path) == ("", {}) and cell_files.keys(path) == {}
 
 
-def test_results_of_a_run_that_is_set_aside_are_made_again(path: Path) -> None:
-    assert list(cell_files.drop(["0" * 16])) == [] and path.exists()
-    assert list(cell_files.drop([RUN.key])) == [path] and not path.exists()
-
-
 @pytest.mark.parametrize(
     "made",
     [{"metrics": {"test_auc": 0.5}}, {"status": "diverged"}, {"provenance": {"commit": "of other code"}}],
