@@ -50,14 +50,8 @@ def test_rows_and_columns_are_as_named_and_gaps_are_blank() -> None:
 
 
 def test_what_did_not_run_is_left_out_and_counted() -> None:
-    said = [
-        ("A", "x", 4, "auc", "0.2"),
-        ("A", "x", 8, "auc", "–"),
-        ("A", "y", 4, "auc", "–"),
-        ("B", "x", 4, "auc", "–"),
-        ("B", "y", 8, "auc", "–"),
-    ]
-    folded = fold(table(*said))
+    waiting = [(*place, "auc", "–") for place in (("A", "x", 8), ("A", "y", 4), ("B", "x", 4), ("B", "y", 8))]
+    folded = fold(table(("A", "x", 4, "auc", "0.2"), *waiting))
     assert [block.heading for block in folded.blocks] == ["dataset A"] and folded.names == ["p 4"]
     assert folded.left == "Not run (3 of 5 numbers)."
     assert [row.label for row in folded.rows] == ["method x", "method y"], "beside a number a row stays"
@@ -97,12 +91,8 @@ def test_a_place_is_named_once_and_one_of_its_own_has_no_name() -> None:
 
 
 def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
-    frame = numbers(
-        pace=[0.03, -0.02, 0.001, math.nan, 0.5],
-        moving=["+0.030", "−0.020", "", "", ""],
-        where=list("abcde"),
-        matters=[0.01] * 4 + [0.0],
-    )
+    paces, said = [0.03, -0.02, 0.001, math.nan, 0.5], ["+0.030", "−0.020", "", "", ""]
+    frame = numbers(pace=paces, moving=said, where=list("abcde"), matters=[0.01] * 4 + [0.0])
     assert notes.moving(frame).startswith("2 of 3 curves had not levelled off")
 
 

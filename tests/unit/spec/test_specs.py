@@ -279,10 +279,7 @@ def test_a_key_in_the_wrong_place_is_sent_to_its_own(
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (
-            {"method": "A", "than": None},
-            r"than: Input .* number or a valid dictionary or a valid list \(got None\)",
-        ),
+        ({"method": "A", "than": None}, r"than: Input .* valid dictionary or a valid list \(got None\)"),
         ({"method": None, "than": "B"}, "method: Input should be a valid list [^;]*"),
     ],
 )
