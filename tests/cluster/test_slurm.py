@@ -34,7 +34,6 @@ class Call:
             )  # fmt: skip
 
     def running(self) -> bool:
-        """Say whether it has not ended yet."""
         return self.process.poll() is None
 
     def finish(self) -> str:

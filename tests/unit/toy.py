@@ -99,7 +99,6 @@ def write_yaml(path: Path, content: Any) -> None:
 
 
 def write_project(root: Path, data_dir: Path) -> None:
-    """Write the configuration files."""
     config = root / "config"
     write_yaml(
         config / "config.yaml", {"scale": "demo", "paper": "toy", "device": "cpu", "data_dir": str(data_dir)}

@@ -50,7 +50,6 @@ def call(site: Path, folder: Path, *command: str, fails: bool = False) -> tuple[
 
 
 def fedbench(site: Path, folder: Path, *arguments: str, fails: bool = False) -> tuple[str, str]:
-    """Run the installed command line in a folder."""
     return call(site, folder, sys.executable, "-m", "fedbench", *arguments, fails=fails)
 
 

@@ -122,7 +122,6 @@ def test_columns_are_chosen_by_name(own_table: OwnTable) -> None:
 
 
 def workbook(name: str, *sheets: list[list[object]]) -> bytes:
-    """Write a workbook as Excel does, and return its bytes."""
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.remove(book.active)

@@ -53,7 +53,6 @@ def put(project: Project, cell: Cell, epsilon: float, flat: int = -1) -> None:
 
 
 def diverge(project: Project, cell: Cell, seeds: tuple[int, ...]) -> None:
-    """Let runs of a cell have diverged."""
     diverged = {"status": "diverged", "reason": "too large"}
     project.write(cell, [run | diverged if run["seed"] in seeds else run for run in project.runs(cell)])
 

@@ -264,7 +264,6 @@ def runs_of(rows: list[tuple[str, Row]]) -> list[Row]:
 
 
 def only(rows: list[tuple[str, Row]], metric: str = "test_auc") -> Any:
-    """The one measurement of runs."""
     (number,) = measurements(runs_of(rows), [metric])
     return vars(number)
 

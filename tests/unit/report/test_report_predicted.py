@@ -113,7 +113,6 @@ KINDS = {
 
 
 def study(**changes: Any) -> Plan:
-    """A study of two hospitals with a figure of each kind."""
     rng = np.random.default_rng(0)
     sick = np.arange(160) % 4 == 0
     table = {

@@ -119,12 +119,6 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     )
 
 
-def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project) -> None:
-    shipped.change(methods={"CoDA": {"params": {"lr": 0.123}}})
-    rows = table_of().rows
-    assert not rows.loc[rows["method"] == "CoDA", "shipped"].any() and rows["shipped"].sum() == 24
-
-
 def test_what_no_export_writes_is_named(shipped: Project) -> None:
     """Words for numbers, another form, and two values of a run, as after a merge that kept both sides."""
     path, rows = shipped.root / FILE, rows_of_file(shipped)
@@ -228,7 +222,6 @@ HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,c
 
 
 def exported(config: Config) -> pd.DataFrame:
-    """What an export of Table 1 leaves in the file."""
     path = export_reproduced(Plan(config), "table1")
     return pd.read_csv(path, dtype={"key": str, "commit": str}).set_index(["key", "metric"])
 

@@ -36,7 +36,6 @@ def frame(book: Book) -> pd.DataFrame:
 
 
 def read(book: Book, places: list[tuple[str, Any]], which: Any = AUC, **claim: Any) -> Effects:
-    """The effects of a claim on a table with two axes."""
     spec = ClaimSpec.model_validate({"says": "x", "in": "table1", **claim})
     return effects(spec, which, [place(*at) for at in places], METHODS, frame(book))
 

@@ -94,7 +94,6 @@ ALTERNATIVES: dict[str, list[dict[str, Any]]] = {
 
 
 def fields_of(model: type[BaseModel], prefix: str = "") -> set[str]:
-    """List the places of a specification's leaves."""
     collected = set[str]()
     for name, field in model.model_fields.items():
         kinds = [field.annotation, *get_args(field.annotation)]

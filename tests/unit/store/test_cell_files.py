@@ -32,7 +32,6 @@ RECORD = Record(RUN.key, RUN.model_dump(mode="json"), "finished", "", {"test_auc
 
 @pytest.fixture
 def path() -> Path:
-    """The result of a cell with one run."""
     store = Store()
     with store.claim(RUN.key):
         cell_files.write_cell(CELL, [store.finish(RECORD, [{"round": 0, "test_auc": 0.942}])])
@@ -161,7 +160,7 @@ def test_a_word_is_a_whole_part_of_a_name_and_unfinished_runs_go_too(
             store.checkpoint(cell.runs[0].key).write_bytes(b"of the old code")
     result = call("forget", pattern, status=0 if forgotten else 2)
     gone = {line.partition(",")[0] for line in result.stdout.splitlines()}
-    assert forgotten or f"no cell matches {pattern!r}" in result.stderr
+    assert forgotten or f"no cell matches {pattern!r}; a word has to be a whole part" in result.stderr
     assert all(line.endswith("1 of 2 runs forgotten") for line in result.stdout.splitlines())
     assert {name.split("/")[3] for name in gone} == forgotten
     left = {cell.name for cell in cells if store.checkpoint(cell.runs[0].key).exists()}

@@ -45,7 +45,6 @@ def other_store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def this_store(tmp_path: Path) -> Store:
-    """An empty store."""
     return Store(tmp_path / "here")
 
 

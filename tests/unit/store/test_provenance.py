@@ -99,7 +99,6 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def digest(method: str = "local_scgdam") -> str:
-    """Return the digest of the files as they are now."""
     code._digest.cache_clear()
     code._read.cache_clear()
     return code._digest(method, "classification", "mlp", "dirichlet")

@@ -31,7 +31,6 @@ RECORD = Record(KEY, SPEC, "finished", "", {"test_auc": 1 / 3, "test_ap": None},
 
 
 def finish(store: Store, clients: Any = CLIENTS) -> Record:
-    """Put the run into a store."""
     with store.claim(KEY):
         return store.finish(RECORD, CURVE, clients)
 

@@ -152,11 +152,8 @@ def test_a_method_without_a_grid_is_named_beside_tuned_rivals_alone() -> None:
     assert "2 of 3 cells" in warning and "(Digits: Proximal, Plain_too)" in warning, "none is tuned"
     tune("Proximal")
     assert f"{NOTE} (Digits: Plain (no grid), Plain_too)." in shown("table1")
-    assert [line.partition(", ")[2] for line in call("list", PLACE).stdout.splitlines()] == [
-        "not tuned",
-        "",
-        "not tuned",
-    ]
+    marks = [line.partition(", ")[2] for line in call("list", PLACE).stdout.splitlines()]
+    assert marks == ["not tuned", "", "not tuned"]
     tune("Proximal", "Plain_too")
     plan = Plan(load_config())
     assert plan.untuned_warning(plan.cells()).endswith("First: give each a `grid`")
