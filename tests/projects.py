@@ -58,7 +58,6 @@ class Project:
         return project
 
     def write(self, path: str, content: Any) -> None:
-        """Write a YAML file of the project."""
         (self.root / path).write_text(yaml.safe_dump(content, sort_keys=False))
 
     def edit(self, path: str) -> _Edit:
@@ -93,7 +92,6 @@ class Project:
         return collected
 
     def curves(self) -> dict[str, bytes]:
-        """The curves of the finished runs by key."""
         return {path.parent.name: path.read_bytes() for path in self.root.glob("results/runs/*/curve.csv")}
 
     def table(self) -> dict[str, dict[str, str]]:

@@ -121,7 +121,6 @@ class OneNode:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, *command: str, check: bool = True) -> str:
-        """Run one of SLURM's programs and return what it says."""
         # the daemons keep an inherited output open for ever: they get none of ours
         with tempfile.TemporaryFile("w+") as output:
             done = subprocess.run(

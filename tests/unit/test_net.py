@@ -179,6 +179,8 @@ def test_initial_weights_depend_on_the_seed_alone() -> None:
         ("cnn", (1, 28, 28), {"activation": "leaky"}, r"unknown activation 'leaky'.*'leaky_relu'"),
         ("cnn", (1, 8, 8), {}, "8 x 8 pixels are too small for 2 blocks"),
         ("densenet121", (2, 32, 32), {}, "3 channels or 1, not 2"),
+        ("conv4", (1, 28, 28), {"form": "stride"}, r"'stride'\. Did you mean 'strided'"),
+        ("conv4", (1, 22, 22), {"form": "strided"}, "23 x 23"),
     ],
 )  # fmt: skip
 def test_what_fits_no_network_is_named(

@@ -94,17 +94,24 @@ def forgetting(state: State, new: State) -> State:
 Forgets = stepping(forgetting)
 
 
-def keeping(start: Callable[[Problem, torch.Tensor], State]) -> type[Good]:
+def keeping(
+    start: Callable[[Problem, torch.Tensor], State], change: Callable[[State, State], State] = forgetting
+) -> type[Good]:
     """A method whose clients keep ``lam``, from what ``start`` makes of the model."""
 
     @dataclass(frozen=True)
-    class Keeping(stepping(forgetting)):  # type: ignore[misc]
+    class Keeping(stepping(change)):  # type: ignore[misc]
         own: ClassVar[tuple[str, ...]] = ("lam",)
 
         def init_own(self, problem: Problem, server: State) -> State:
             return start(problem, server["x"])
 
     return Keeping
+
+
+def with_function(name: str, function: Callable[..., Any]) -> type[Good]:
+    """The good method with another function of this name."""
+    return dataclass(frozen=True)(type("Broken", (Good,), {name: function, "__module__": __name__}))
 
 
 @dataclass(frozen=True)
@@ -171,67 +178,34 @@ def test_what_breaks_the_contract_is_found(method: type, lr: float, says: str, o
         check_method("mine", {"lr": lr})
 
 
-@pytest.mark.parametrize(
-    ("made", "says"),
-    [
-        (lambda state, new: None, "a state, a dict of tensors, not NoneType"),
-        (lambda state, new: {"x": new["x"], "u": new["u"]}, r"'loss' as torch\.float32 \[3\], not NoneType"),
-        (lambda state, new: new | {"loss": new["loss"].sum()}, r"'loss' as .* \[3\], not torch\.float32 \[\]"),
-        (lambda state, new: new | {"u": new["u"][:1]}, r"'u' as .* \[3, \d+\], not torch\.float32 \[1, \d+\]"),
-        (lambda state, new: new | {"x": new["x"].double()}, r"'x' as torch\.float32 .*, not torch\.float64"),
-    ],
-)  # fmt: skip
-def test_a_step_that_returns_no_state_is_said_when_it_trains(made: Any, says: str, offer: Offer) -> None:
-    """A loss without the axis of clients was added to each of them: the curve showed their sum."""
-    offer(stepping(made))
-    with pytest.raises(UserError, match=f"test_testing: step has to return {says}"):
-        simulation("mine", {"lr": 0.1}, how=Execution(chunk=None)).run()
+RETURNED: list[tuple[type[Good], str]] = [
+    (stepping(lambda state, new: None), "step has to return a state, a dict of tensors, not NoneType"),
+    (stepping(lambda state, new: {"x": new["x"], "u": new["u"]}),
+     r"step has to return 'loss' as torch\.float32 \[3\], not NoneType"),
+    # it was added to each of the clients: the curve showed their sum
+    (stepping(lambda state, new: new | {"loss": new["loss"].sum()}), r"'loss' as .* \[3\], not torch\.float32 \[\]"),
+    (stepping(lambda state, new: new | {"u": new["u"][:1]}), r"'u' as .* \[3, \d+\], not torch\.float32 \[1, \d+\]"),
+    (stepping(lambda state, new: new | {"x": new["x"].double()}), r"'x' as torch\.float32 .*, not torch\.float64"),
+    (with_function("init", lambda self, problem, w: {"x": w}), "init has to return 'u', sent to clients"),
+    (with_function("init", lambda self, problem, w: None), "init has to return 'x', sent to clients"),
+    (with_function("server", lambda self, *given: None), "server has to return a state, a dict of tensors, not None"),
+    (with_function("server", lambda self, *given: given[1] | {"x": given[2]["x"]}),
+     r"server has to return 'x' as .* \[\d+\]"),
+    (with_function("report", lambda self, server: {"test_auc": 1.0}),
+     "numbers of its own, not 'test_auc', which every run"),
+    (keeping(lambda problem, x: {}), "init_own has to return 'lam', as own names it"),
+    (keeping(lambda problem, x: {"lam": x, "v": x}), "own has to name 'v', as init_own returns it"),
+    # it was spread over what the client keeps without a word
+    (keeping(lambda problem, x: {"lam": 0 * x}, lambda state, new: new | {"lam": new["u"][:, :1]}),
+     r"step has to return 'lam' as .* \[3, \d+\], not torch\.float32 \[3, 1\]"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "broken", "says"),
-    [
-        ("init", lambda self, problem, w: {"x": w}, "init has to return 'u', sent to clients"),
-        ("init", lambda self, problem, w: None, "init has to return 'x', sent to clients"),
-        ("server", lambda self, *given: None, "server has to return a state, a dict of tensors, not NoneType"),
-        ("server", lambda self, *given: given[1] | {"x": given[2]["x"]}, r"server has to return 'x' as .* \[\d+\]"),
-        ("report", lambda self, server: {"test_auc": 1.0}, "numbers of its own, not 'test_auc', which every run"),
-    ],
-)  # fmt: skip
-def test_what_other_functions_return_is_checked_too(name: str, broken: Any, says: str, offer: Offer) -> None:
-    offer(dataclass(frozen=True)(type("Broken", (Good,), {name: broken, "__module__": __name__})))
+@pytest.mark.parametrize(("method", "says"), RETURNED)
+def test_what_its_functions_return_is_checked_when_it_trains(method: type, says: str, offer: Offer) -> None:
+    offer(method)
     with pytest.raises(UserError, match=f"test_testing: .*{says}"):
-        simulation("mine", {"lr": 0.1}).run()
-
-
-def test_what_a_client_keeps_has_the_shape_of_its_start(offer: Offer) -> None:
-    """A smaller one was spread over it without a word."""
-
-    @dataclass(frozen=True)
-    class Keeping(stepping(lambda state, new: new | {"c": new["u"][:, :1]})):  # type: ignore[misc]
-        own: ClassVar[tuple[str, ...]] = ("c",)
-
-        def init_own(self, problem: Problem, server: State) -> State:
-            return {"c": torch.zeros_like(server["x"])}
-
-    offer(Keeping)
-    with pytest.raises(
-        UserError, match=r"step has to return 'c' as .* \[3, \d+\], not torch\.float32 \[3, 1\]"
-    ):
         simulation("mine", {"lr": 0.1}, how=Execution(chunk=None)).run()
-
-
-@pytest.mark.parametrize(
-    ("start", "says"),
-    [
-        ({}, "init_own has to return 'lam', as own names it"),
-        ({"lam": torch.zeros(3), "v": torch.zeros(3)}, "own has to name 'v', as init_own returns it"),
-    ],
-)
-def test_own_and_init_own_name_the_same(start: State, says: str, offer: Offer) -> None:
-    offer(keeping(lambda problem, x: start))
-    with pytest.raises(UserError, match=f"test_testing: {says}"):
-        simulation("mine", {"lr": 0.1})
 
 
 def test_a_method_that_keeps_what_its_clients_add_passes(offer: Offer) -> None:

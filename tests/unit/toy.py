@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from typer.testing import CliRunner, Result
 
+from fedbench.commands.cli import app
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan
@@ -97,7 +99,6 @@ def write_yaml(path: Path, content: Any) -> None:
 
 
 def write_project(root: Path, data_dir: Path) -> None:
-    """Write the configuration files."""
     config = root / "config"
     write_yaml(
         config / "config.yaml", {"scale": "demo", "paper": "toy", "device": "cpu", "data_dir": str(data_dir)}
@@ -140,3 +141,10 @@ def write_clinic(described: str, table: dict[str, Any], data: dict[str, Any], **
 def clinic_cells() -> list[Cell]:
     """The cells of the first table."""
     return Plan(load_config(), "toy").cells("table1")
+
+
+def call(*arguments: str, status: int = 0) -> Result:
+    """Call ``fedbench``, which ends with this status and without a traceback."""
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == status and "Traceback" not in result.output, result.output
+    return result

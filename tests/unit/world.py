@@ -131,7 +131,6 @@ def spec(
 def simulate(
     run: RunSpec, arrays: Arrays, chunk: int | None = 1, **options: Any
 ) -> tuple[Simulation, Outcome]:
-    """Train a run to its end."""
     simulation = Simulation(run, arrays, CPU, Execution(chunk=chunk, **options))
     return simulation, simulation.run()
 
@@ -152,7 +151,6 @@ def tiny_norm(shape: tuple[int, ...] = (1, 6, 6), outputs: int = 1) -> nn.Module
 
 
 def damage(path: Path, change: Callable[[bytes], bytes]) -> None:
-    """Rewrite a file's bytes."""
     path.write_bytes(change(path.read_bytes()))
 
 

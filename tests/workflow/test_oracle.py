@@ -35,7 +35,6 @@ def parts(study: str) -> Iterator[tuple[str, str]]:
 
 
 def text(study: str) -> str:
-    """Return all of a study as one text."""
     return "".join(f"== {name}\n{content}" for name, content in parts(study))
 
 

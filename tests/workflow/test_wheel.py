@@ -50,7 +50,6 @@ def call(site: Path, folder: Path, *command: str, fails: bool = False) -> tuple[
 
 
 def fedbench(site: Path, folder: Path, *arguments: str, fails: bool = False) -> tuple[str, str]:
-    """Run the installed command line in a folder."""
     return call(site, folder, sys.executable, "-m", "fedbench", *arguments, fails=fails)
 
 
@@ -176,20 +175,10 @@ def test_it_imports_without(program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-KEPT = [
-    "published/climb/a.csv",
-    "tables/gallery/climb/table1.md",
-    "figures/gallery/climb/figure1.svg",
-    "data/raw/a",
-]
-KEPT += ["results/runs/a/run.json", "config/config.yaml"]
-BUILT = [
-    "tables/table1.tex",
-    "tables/climb/table2.pdf",
-    "figures/climb/figure1.svg",
-    "report.html",
-    "logs/a.log",
-]
+KEPT = ["published/climb/a.csv", "tables/gallery/climb/table1.md", "figures/gallery/climb/figure1.svg"]
+KEPT += ["data/raw/a", "results/runs/a/run.json", "config/config.yaml"]
+BUILT = ["tables/table1.tex", "tables/climb/table2.pdf", "figures/climb/figure1.svg"]
+BUILT += ["report.html", "logs/a.log"]
 
 
 def test_clean_removes_what_was_built_here_and_keeps_the_examples(tmp_path: Path) -> None:

@@ -16,12 +16,10 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from toy import PAPER, write_yaml
-from typer.testing import CliRunner, Result
+from toy import PAPER, call, write_yaml
 
 import fedbench
 from fedbench.commands import schema
-from fedbench.commands.cli import app
 from fedbench.data.datasets._torchvision import CifarSet
 from fedbench.data.prepared import prepare
 from fedbench.errors import UserError
@@ -30,12 +28,6 @@ from fedbench.study.configuration import paper_keys, study_path
 
 pytestmark = pytest.mark.usefixtures("project")
 CELL = "toy/Digits/p2_imratio0.2/Plain"
-
-
-def call(*arguments: str, status: int = 0) -> Result:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == status and "Traceback" not in result.output, result.output
-    return result
 
 
 def test_list_and_run() -> None:
@@ -263,5 +255,4 @@ def test_what_is_committed_is_what_the_code_says() -> None:
 
 
 def test_a_table_that_is_not_there_is_not_typeset() -> None:
-    result = CliRunner().invoke(app, ["typeset", "tables/none.tex"])
-    assert result.exit_code == 2 and "tables/none.tex" in result.output
+    assert "tables/none.tex" in call("typeset", "tables/none.tex", status=2).output

@@ -31,7 +31,6 @@ def call(*arguments: str, status: int = 0) -> Result:
 
 
 def finish(run: RunSpec) -> None:
-    """Put a run into the store."""
     with Store().claim(run.key):
         made = {"commit": "abc", "versions": {}, "hardware": "a card", "device": "cuda"}
         record = Record(run.key, run.model_dump(mode="json"), "finished", "", {"test_auc": 0.5}, made, {})

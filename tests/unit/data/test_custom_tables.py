@@ -115,14 +115,6 @@ def test_a_unix_time_is_standardized_from_its_digits(own_table: OwnTable) -> Non
     assert len(np.unique(time)) == 48 and abs(time.mean()) < 1e-6 and {*sex} == {0.0, 1.0}
 
 
-def test_rows_with_gaps_are_left_out_and_counted(own_table: OwnTable) -> None:
-    lines = rows()
-    lines[3], lines[7] = ",a", "7.5,"
-    read = own_table("\n".join(["dose,kind", *lines]), "missing: drop\n")
-    assert len(read.x_train) + len(read.x_test) == 38 and {*read.classes} == {"a", "b"}
-    assert "2 of 40 rows have an empty cell and were left out" in read.notes
-
-
 def test_columns_are_chosen_by_name(own_table: OwnTable) -> None:
     text = "\n".join(["id,dose,kind", *(f"{1000 + n},{row}" for n, row in enumerate(rows()))])
     full, dropped, taken = (own_table(text, keys) for keys in ("", "drop: id\n", "features: [dose]\n"))
@@ -131,7 +123,6 @@ def test_columns_are_chosen_by_name(own_table: OwnTable) -> None:
 
 
 def workbook(name: str, *sheets: list[list[object]]) -> bytes:
-    """Write a workbook as Excel does, and return its bytes."""
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.remove(book.active)

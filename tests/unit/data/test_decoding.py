@@ -57,7 +57,6 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> XraySet:
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the pictures that are decoded."""
     names: list[str] = []
 
     def noted(content: bytes, name: str, form: Form) -> np.ndarray:

@@ -128,11 +128,6 @@ def test_a_file_without_checksum_is_only_taken_from_the_folder_of_its_dataset(tm
     assert (tmp_path / "raw" / "train.zip").read_bytes() == b"right"
 
 
-def test_a_mirror_that_is_no_folder_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"mirror: .*nowhere is neither a folder nor"):
-        have(ITEM, tmp_path / "raw", tmp_path / "nowhere")
-
-
 @pytest.mark.parametrize("make, name", [(tar_of, "a.tar.gz"), (zip_of, "a.zip")])
 def test_only_what_is_wanted_is_unpacked(tmp_path, make, name):
     hostile = {"../../evil": b"1", "/tmp/evil": b"2", "d/wanted": b"good", "d/other": b"3"}

@@ -79,9 +79,10 @@ def test_minority_classes_keep_exactly_one_in_rho(rho, left):
         (
             [0, 1],
             {"rule": "drop_positives", "imratio": 0.6},
-            r"needs 3 .* are 2: the highest imratio here is 0\.5",
+            r"needs 3 .* are 2: the highest imratio .* 0\.5",
         ),
         ([0, 1, 2], {"rule": "drop_positives", "imratio": 0.1}, r"needs binary labels"),
+        ([0, 1, 2], {"rule": "drop_positives_per_class", "imratio": 0.1}, "needs binary labels"),
         ([0, 1], {"rule": "drop_positives", "imratio": 0.1}, r"leaves no sample of class 1"),
         ([0, 1], {"rule": "minority", "rho": 5, "minority": (2,)}, r"class 2 has no training samples"),
         ([0, 1], {"rule": "minority", "rho": 5, "minority": (1,)}, r"leaves no sample of class 1"),

@@ -383,11 +383,7 @@ def test_labels_and_rules_that_do_not_fit_say_why() -> None:
         silos(classes, classes, 2)
     with pytest.raises(UserError, match=r"'silos': 3 positive classes are too few for 4 clients.*at most 3"):
         silos(classes, classes % 2, 4)
-    with pytest.raises(UserError, match="'drop_positives_per_class' needs binary labels"):
-        spec = ImbalanceSpec(rule="drop_positives_per_class", imratio=0.1)
-        keep(classes, spec, stream(0, "imbalance"), classes)
-    with pytest.raises(ValueError, match="'drop_positives_per_class' needs imratio"):
-        ImbalanceSpec(rule="drop_positives_per_class")
+
     spec = DataSpec(dataset="toy", clients=1, labels={"rule": "halves"})
     with pytest.raises(UserError, match="toy: the training part has no positive sample"):
         split(Pool(np.zeros(4, int), np.zeros(4, int)), spec, stream(0, "partition"))

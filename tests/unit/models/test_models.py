@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 
 import pytest
 import torch
@@ -137,10 +136,3 @@ def test_xavier_weights_have_glorot_s_variance_and_biases_of_one_by_their_number
             assert float(part.square().mean()) * fans / 2 == pytest.approx(1, abs=0.3)
     other = build_network(name, shape, 1, 0, options)
     assert other.d == net.d and not torch.equal(other.initial(), x)
-
-
-def test_unknown_forms_and_small_images_are_named() -> None:
-    with pytest.raises(UserError, match=re.escape("'stride'. Did you mean 'strided'")):
-        build_network("conv4", (1, 28, 28), 5, 0, {"form": "stride"})
-    with pytest.raises(UserError, match="23 x 23"):
-        build_network("conv4", (1, 22, 22), 5, 0, {"form": "strided"})

@@ -27,7 +27,6 @@ class Element:
         return " ".join(" ".join(parts).split())
 
     def walk(self) -> Iterator[Element]:
-        """This element and all inside it."""
         yield self
         for child in self.children:
             if isinstance(child, Element):
@@ -45,7 +44,6 @@ class Element:
         ]
 
     def only(self, tag: str, css: str = "", **attributes: str) -> Element:
-        """The only such element."""
         result = self.all(tag, css, **attributes)
         assert len(result) == 1, f"{len(result)} of {tag}.{css} {attributes}"
         return result[0]
@@ -82,7 +80,6 @@ class Page(HTMLParser):
         self._open[-1].children.append(data)
 
     def cell(self, anchor: str) -> Element:
-        """The section of one cell."""
         return self.root.only("section", "cell", id=anchor)
 
     def rows(self) -> dict[tuple[str, str], Element]:

@@ -138,7 +138,6 @@ class Project:
         shutil.copytree(PUBLISHED, root / "published")
 
     def save_paper(self, key: str, paper: dict[str, Any]) -> None:
-        """Write a paper's YAML (again)."""
         (self.root / "config" / "papers" / f"{key}.yaml").write_text(dumped(paper))
 
     def change(self, **parts: Any) -> None:
@@ -259,7 +258,6 @@ class Project:
         )
 
     def write_curve(self, key: str, columns: Any) -> Path:
-        """Write a run's curve, a row for each evaluation."""
         path = self.root / "results" / "runs" / key / "curve.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         pd.DataFrame(columns).to_csv(path, index=False)
@@ -279,14 +277,12 @@ def dumped(content: dict[str, Any]) -> str:
 def run_result(
     seed: int, key: str, metrics: dict[str, float], status: str = "finished", reason: str = ""
 ) -> dict[str, Any]:
-    """One entry of a cell's result file."""
     made = {"commit": "0123456789ab", "versions": {"numpy": "2.4"}, "hardware": "2 cores"}
     ended = {"seed": seed, "key": key, "status": status, "metrics": metrics, "reason": reason}
     return ended | {"provenance": made}
 
 
 def cell_of(project: Project, dataset: str, method: str, p: int = 4) -> Cell:
-    """The cell of a dataset, a method and a period."""
     return next(c for c in project.cells() if (c.dataset, c.method, c.setting["p"]) == (dataset, method, p))
 
 

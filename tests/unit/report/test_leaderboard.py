@@ -87,7 +87,6 @@ def column(block: Block, at: int = 0) -> dict[str, str]:
 
 
 def ranks_of(config: Config = CONFIG) -> dict[str, tuple[float, float]]:
-    """The best and the worst rank of each method on Ones."""
     rows = table_of(config, "league", "leaderboard").rows.query(
         "dataset == 'Ones' and rank_best == rank_best"
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import math
 import shutil
 from pathlib import Path
@@ -11,15 +9,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from report_project import Project, table_of
 
-from fedbench import sealed_json
-from fedbench.report import tables
 from fedbench.results import rates
 from fedbench.results.aggregate import measurements
 from fedbench.results.claims.claim_query import Evidence
 from fedbench.results.export import export_reproduced
 from fedbench.results.places import places_of
-from fedbench.results.run_facts import run_facts
 from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_config
@@ -43,7 +39,7 @@ def cell_of(budget: int) -> Cell:
     return Cell(paper="p", scale="s", dataset="D", setting={"T": budget, "sigma": 1.0}, method="M", runs=runs)
 
 
-def put(root: Path, cell: Cell, epsilon: float, flat: int = -1) -> None:
+def put(project: Project, cell: Cell, epsilon: float, flat: int = -1) -> None:
     """Write results of a cell whose gradient norm is ``epsilon`` on average after the first evaluation.
 
     That of the seed ``flat`` never moves.
@@ -52,45 +48,28 @@ def put(root: Path, cell: Cell, epsilon: float, flat: int = -1) -> None:
     for run in cell.runs:
         norms = [epsilon] * 3 if run.seed == flat else [9.0, 1.5 * epsilon, 0.5 * epsilon]
         rounds, samples = [0, budget**0.75 / 2, budget**0.75], [0, budget, budget**1.5]
-        curve = pd.DataFrame({"round": rounds, "samples": samples, "test_gradient_norm": norms})
-        write(root, run, curve, {"test_gradient_norm": epsilon})
-    (root / cell.path).parent.mkdir(parents=True, exist_ok=True)
-    (root / cell.path).touch()
+        project.write_curve(run.key, {"round": rounds, "samples": samples, "test_gradient_norm": norms})
+    project.finish(cell, [epsilon] * len(cell.runs), "test_gradient_norm")
 
 
-def write(root: Path, run: RunSpec, curve: pd.DataFrame, metrics: dict[str, float]) -> None:
-    """Write a finished run with a curve."""
-    folder, content = root / "results" / "runs" / run.key, curve.to_csv(index=False).encode()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "curve.csv").write_bytes(content)
-    ended = {"key": run.key, "status": "finished", "metrics": metrics, "reason": "", "provenance": {}}
-    known = {"spec": run.model_dump(mode="json"), "facts": run_facts(metrics, curve, run.train, {})}
-    files = {"curve.csv": hashlib.sha256(content).hexdigest()}
-    sealed_json.write(folder / "run.json", {**ended, **known, "files": files})
+def diverge(project: Project, cell: Cell, seeds: tuple[int, ...]) -> None:
+    diverged = {"status": "diverged", "reason": "too large"}
+    project.write(cell, [run | diverged if run["seed"] in seeds else run for run in project.runs(cell)])
 
 
-def diverge(root: Path, cell: Cell, seeds: tuple[int, ...]) -> None:
-    """Let runs of a cell have diverged."""
-    for run in cell.runs:
-        if run.seed in seeds:
-            path = root / "results" / "runs" / run.key / "run.json"
-            sealed_json.write(path, sealed_json.read(path) | {"status": "diverged", "reason": "too large"})
-
-
-def measured(root: Path, budgets: tuple[int, ...] = (16, 256, 4096)) -> dict[str, Any]:
-    with contextlib.chdir(root):
-        runs = rates.rates_of_cells([cell_of(t) for t in budgets], SPEC)
-        return {one.metric: one for one in measurements(runs, SPEC.metrics)}
+def measured(budgets: tuple[int, ...] = (16, 256, 4096)) -> dict[str, Any]:
+    runs = rates.rates_of_cells([cell_of(t) for t in budgets], SPEC)
+    return {one.metric: one for one in measurements(runs, SPEC.metrics)}
 
 
 @pytest.mark.parametrize("flat", [-1, 1])
-def test_planted_exponents_are_found(tmp_path: Path, flat: int) -> None:
+def test_planted_exponents_are_found(project: Project, flat: int) -> None:
     """epsilon = T^-1/4, samples = T^1.5, rounds = T^3/4: 6 and 3; a budget that learned nothing marks its seed."""
-    assert measured(tmp_path)["sample_exponent"].status == "not run"
+    assert measured()["sample_exponent"].status == "not run"
     for budget in (16, 256, 4096):
-        put(tmp_path, cell_of(budget), budget**-0.25, flat if budget == 256 else -1)
+        put(project, cell_of(budget), budget**-0.25, flat if budget == 256 else -1)
     for metric, exponent in (("sample_exponent", 6), ("communication_exponent", 3)):
-        number = measured(tmp_path)[metric]
+        number = measured()[metric]
         assert (number.status, number.place[1:]) == ("finished", (("sigma", 1.0),))
         assert number.signs == ({1: "flat"} if flat == 1 else {})
         assert flat == 1 or (number.mean, number.std) == pytest.approx((exponent, 0), abs=1e-9)
@@ -110,16 +89,16 @@ def test_planted_exponents_are_found(tmp_path: Path, flat: int) -> None:
     ],
 )
 def test_what_gives_no_exponent_is_named_and_never_fitted(
-    tmp_path: Path, budgets: tuple[int, ...], power: float, diverged: tuple[int, ...] | None, status: str,
+    project: Project, budgets: tuple[int, ...], power: float, diverged: tuple[int, ...] | None, status: str,
     reason: str, values: int,
 ) -> None:  # fmt: skip
     for budget in budgets:
-        put(tmp_path, cell_of(budget), budget**power)
+        put(project, cell_of(budget), budget**power)
     if diverged is None:
-        shutil.rmtree(tmp_path / "results" / "runs" / cell_of(256).runs[1].key)
+        project.forget(cell_of(256).runs[1:])
     else:
-        diverge(tmp_path, cell_of(256), diverged)
-    number = measured(tmp_path, budgets)["communication_exponent"]
+        diverge(project, cell_of(256), diverged)
+    number = measured(budgets)["communication_exponent"]
     known = [value for value in number.values.values() if math.isfinite(value)]
     assert (number.status, len(known)) == (status, values) and reason in number.reason
 
@@ -139,17 +118,13 @@ def test_epsilon_is_the_mean_of_the_run_or_of_its_end() -> None:
         assert rates.epsilon_of(curve, word) == pytest.approx(epsilon)
 
 
-def test_claims_read_exponents_and_the_export_keeps_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_claims_read_exponents_and_the_export_keeps_them(project: Project) -> None:
     """Acc-FCSG-M's epsilon falls faster: exponents 4 and 2 instead of 6 and 3, one place for all budgets."""
-    for part in ("config", "published"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "config", "config", dirs_exist_ok=True)
     config = load_config(overrides={"scale": "reduced", "paper": "fcsg", "seeds": [0, 1, 2]})
     cells = Plan(config, "fcsg").cells("table1")
     for cell in cells:
-        put(tmp_path, cell, float(cell.setting["T"]) ** (-0.375 if cell.method == "Acc-FCSG-M" else -0.25))
+        put(project, cell, float(cell.setting["T"]) ** (-0.375 if cell.method == "Acc-FCSG-M" else -0.25))
 
     def read(config: Config, method: str, metric: str) -> dict[int, float]:
         exponents = ["sample_exponent", "communication_exponent"]
@@ -163,14 +138,14 @@ def test_claims_read_exponents_and_the_export_keeps_them(
             assert read(config, method, metric) == pytest.approx(dict.fromkeys(range(3), value))
     path = export_reproduced(Plan(config, "fcsg"), "table1")
     before = path.read_bytes()
-    diverge(tmp_path, next(cell for cell in cells if cell.method == "FCSG"), (0, 1, 2))
+    diverge(project, next(cell for cell in cells if cell.method == "FCSG"), (0, 1, 2))
     assert export_reproduced(Plan(config, "fcsg"), "table1").read_bytes() == before, "no exponent is no row"
     rows = pd.read_csv(path).set_index(["method", "metric"])
     assert set(rows.loc[("Acc-FCSG-M", "sample_exponent"), "value"]) == {4} and rows["T"].isna().all()
     assert rows["key"].str.split().map(len).eq(3).all() and set(rows["seed"]) == {0, 1, 2}
 
-    shutil.rmtree(tmp_path / "results")
-    made = tables.table_of(Plan(config, "fcsg"), "table1").rows.set_index(["method", "metric"])
+    shutil.rmtree("results")
+    made = table_of(config, "fcsg").rows.set_index(["method", "metric"])
     shown = made.loc[("Acc-FCSG-M", "sample_exponent")]
     assert (shown["mean"], shown["shipped"], shown["n_seeds"]) == (4, True, 3)
     line = 2 + [*rows.index].index(("Acc-FCSG-M", "sample_exponent"))  # line 1 is the header

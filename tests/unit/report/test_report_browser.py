@@ -52,11 +52,9 @@ class Reader:
         self.driver.get(self.path.as_uri())
 
     def all(self, css: str) -> list[WebElement]:
-        """All elements that a selector finds."""
         return self.driver.find_elements(By.CSS_SELECTOR, css)
 
     def only(self, css: str) -> WebElement:
-        """The first of them."""
         return self.driver.find_element(By.CSS_SELECTOR, css)
 
     def click(self, css: str) -> None:
@@ -66,11 +64,9 @@ class Reader:
         element.click()
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """Run a script in the page."""
         return self.driver.execute_script(script, *arguments)
 
     def until(self, script: str) -> None:
-        """Wait until an expression is true."""
         WebDriverWait(self.driver, 20).until(lambda _: self.run(f"return Boolean({script})"))
 
     def shown(self) -> list[str]:
@@ -81,7 +77,6 @@ class Reader:
         )
 
     def column(self, title: str) -> list[str]:
-        """What a column of the list shows."""
         return self.run(
             "const heads = [...document.querySelectorAll('#all thead th')].map(h => h.textContent.trim());"
             "return [...document.querySelectorAll('#all tbody tr:not([hidden])')]"
@@ -95,7 +90,6 @@ class Reader:
 
 
 def _page(config: Config) -> Path:
-    """Build the page of a project in the folder that is worked in."""
     project = Project(Path.cwd())
     Path("config/config.yaml").write_text("scale: reduced\n")
     project.fill("localscgdam", "table1", config)

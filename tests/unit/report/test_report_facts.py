@@ -25,18 +25,12 @@ from fedbench.study.configuration import load_config, load_paper, load_scale
 from fedbench.study.plan import Plan
 from fedbench.workflow.inputs import Inputs
 
-FACTS = ["n_positive", "n_negative", "positive_percent"]
 SPLITS = ["Training", "Validation", "Test"]
 TABLE = {
-    "title": "Facts",
-    "kind": "facts",
-    "datasets": ["Printed", "Digits"],
-    "splits": SPLITS,
-    "metrics": FACTS,
-    "rows": ["dataset", "split"],
-    "columns": ["metric"],
-    "published": "facts.csv",
-}
+    "title": "Facts", "kind": "facts", "datasets": ["Printed", "Digits"], "splits": SPLITS,
+    "metrics": ["n_positive", "n_negative", "positive_percent"], "rows": ["dataset", "split"],
+    "columns": ["metric"], "published": "facts.csv",
+}  # fmt: skip
 PRINTED = """dataset,method,split,metric,mean,std,note
 Printed,,Training,n_positive,224,,
 Digits,,Training,n_positive,{n_positive},,
@@ -83,9 +77,7 @@ def test_counts_stand_beside_print_and_equal_means_equal_in_print() -> None:
     table = made(PRINTED.format(n_positive=positive, percent=100 * positive / n))
     rows = table.rows.set_index(["dataset", "split", "metric"])
     assert rows.loc[("Digits", "Training", "n_positive"), ["value", "equal"]].tolist() == [positive, True]
-    assert rows.loc[("Digits", "Training", "positive_percent"), "equal"], (
-        "one digit is printed, one is compared"
-    )
+    assert rows.loc[("Digits", "Training", "positive_percent"), "equal"], "in the one digit that is printed"
     assert rows.loc[("Digits", "Training", "positive_percent"), "value"] != pytest.approx(20, abs=1e-9)
     assert rows.loc[("Digits", "Test", "n_negative"), "equal"] is False
     assert rows.loc[("Digits", "Validation", "n_positive"), "value"] > 0

@@ -11,7 +11,7 @@ import pandas as pd
 from fedbench import metric_table
 from fedbench.report import notes
 from fedbench.report.figures.panels import final_of
-from fedbench.report.layout import SIDES, Entry, Grid, Marks, arranged, fold, listed
+from fedbench.report.layout import Entry, Grid, arranged, fold, listed
 from fedbench.report.results_table import layout, state_text
 from fedbench.results.aggregate import key_of, measurements, summarised
 from fedbench.results.claims.claim_query import numbers_of
@@ -50,14 +50,8 @@ def test_rows_and_columns_are_as_named_and_gaps_are_blank() -> None:
 
 
 def test_what_did_not_run_is_left_out_and_counted() -> None:
-    said = [
-        ("A", "x", 4, "auc", "0.2"),
-        ("A", "x", 8, "auc", "–"),
-        ("A", "y", 4, "auc", "–"),
-        ("B", "x", 4, "auc", "–"),
-        ("B", "y", 8, "auc", "–"),
-    ]
-    folded = fold(table(*said))
+    waiting = [(*place, "auc", "–") for place in (("A", "x", 8), ("A", "y", 4), ("B", "x", 4), ("B", "y", 8))]
+    folded = fold(table(("A", "x", 4, "auc", "0.2"), *waiting))
     assert [block.heading for block in folded.blocks] == ["dataset A"] and folded.names == ["p 4"]
     assert folded.left == "Not run (3 of 5 numbers)."
     assert [row.label for row in folded.rows] == ["method x", "method y"], "beside a number a row stays"
@@ -65,16 +59,6 @@ def test_what_did_not_run_is_left_out_and_counted() -> None:
     assert blank.names == ["p 4"] and blank.left == "", "where no number belongs none is left out"
     alone = fold(listed(["n"], [("", "x", [Entry("1")]), ("", "y", [Entry("–")])], "Dataset"))
     assert [row.label for row in alone.rows] == ["x"] and alone.left == "Not run (1 of 2 numbers)."
-
-
-def test_a_second_metric_is_in_parentheses_in_every_form() -> None:
-    marks = Marks(best="<{}>".format)
-    entry = Entry(
-        "0.5", "±0.1", best=True, printed="0.4", doubtful=True, delta="+0.1", symbol="≈", second=True
-    )
-    assert entry.sides(marks) == ("(<0.5>±0.1)", "(0.4)†", "+0.1 ≈")
-    assert [entry.side(name, marks) for name in SIDES] == ["(<0.5>)", "(0.1)", "(0.4)†", "+0.1 ≈"]
-    assert Entry("diverged 1/3", second=True).sides(marks)[0] == "diverged 1/3"
 
 
 def numbers(**columns: list[object]) -> pd.DataFrame:
@@ -107,12 +91,8 @@ def test_a_place_is_named_once_and_one_of_its_own_has_no_name() -> None:
 
 
 def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
-    frame = numbers(
-        pace=[0.03, -0.02, 0.001, math.nan, 0.5],
-        moving=["+0.030", "−0.020", "", "", ""],
-        where=list("abcde"),
-        matters=[0.01] * 4 + [0.0],
-    )
+    paces, said = [0.03, -0.02, 0.001, math.nan, 0.5], ["+0.030", "−0.020", "", "", ""]
+    frame = numbers(pace=paces, moving=said, where=list("abcde"), matters=[0.01] * 4 + [0.0])
     assert notes.moving(frame).startswith("2 of 3 curves had not levelled off")
 
 
@@ -141,6 +121,7 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
     assert "separately" not in said(rivals.assign(printed=math.nan))
     shipped = frame.assign(shipped=True)
     assert "‡: (partly) trained elsewhere, 5 seeds." in said(shipped)
+    assert "elsewhere, 1 seed." in said(shipped.assign(n_wanted=1))
     several = pd.concat([shipped, shipped.assign(n_wanted=3), frame.assign(n_wanted=9)])
     assert "‡: (partly) trained elsewhere, 3 to 5 seeds." in said(several), "of shipped numbers alone"
     assert said(frame.assign(difference=math.nan, low=0.1)).startswith("In brackets")
@@ -283,7 +264,6 @@ def runs_of(rows: list[tuple[str, Row]]) -> list[Row]:
 
 
 def only(rows: list[tuple[str, Row]], metric: str = "test_auc") -> Any:
-    """The one measurement of runs."""
     (number,) = measurements(runs_of(rows), [metric])
     return vars(number)
 

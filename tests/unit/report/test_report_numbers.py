@@ -22,6 +22,7 @@ from fedbench.results import run_facts, runs
 from fedbench.results.aggregate import averages, measure_cells, pool, slope, slopes, summarised
 from fedbench.results.export import export_reproduced
 from fedbench.results.frame import Measured
+from fedbench.spec import TrainSpec
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_paper
 from fedbench.study.plan import Plan
@@ -42,17 +43,6 @@ def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project
     assert row(cell).status == "undefined" and "seed 1" in row(cell).reason
     result = row(cell, "test_ap")
     assert (result.status, result.reason) == ("undefined", "the runs have no test_ap, only test_auc")
-
-
-def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> None:
-    runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
-    runs[1] |= {"status": "diverged", "metrics": {}, "reason": "loss is nan at iteration 8"}
-    project.write(cell, runs)
-    result = row(cell)
-    assert (result.status, result.n_seeds, result.n_bad) == ("diverged", 2, 1)
-    assert result.reason == "1 of 3 seeds: loss is nan at iteration 8"
-    assert result.values == {0: 0.9, 2: 0.9}
-    assert math.isnan(result.mean)
 
 
 def test_what_the_store_has_of_other_keys_or_without_a_job_that_left_it_is_no_result(
@@ -77,21 +67,16 @@ def test_a_damaged_run_is_named_and_the_others_count(project: Project, cell: Cel
     assert f"{cell.runs[0].key} is damaged" in result.reason
 
 
-def test_a_target_of_a_loss_is_reached_from_above(project: Project, cell: Cell) -> None:
-    for run, losses in zip(cell.runs, ([0.9, 0.3, 0.2], [0.9, 0.5, 0.1], [0.9, 0.4, 0.5]), strict=True):
-        project.write_curve(run.key, {"round": [0, 5, 10], "test_loss": losses})
-    project.finish(cell, [0.9] * 3)
-    result = row(cell, "rounds_to_test_loss_0.3")
-    assert result.values == {0: 5, 1: 10, 2: math.inf} and result.reason == "1 of 3 seeds: best 0.4"
-
-
-def test_a_metric_of_ones_own_that_falls_is_reached_from_above(project: Project) -> None:
+@pytest.mark.parametrize("metric", ["test_loss", "test_my_error"])
+def test_a_target_of_what_falls_is_reached_from_above(project: Project, metric: str) -> None:
+    """A loss, and a metric of a study's own."""
     project.change(measures={"my_error": {"label": "my error", "better": "lower"}})
-    cell = project.cells()[0]
-    for run in cell.runs:
-        project.write_curve(run.key, {"round": [0, 1, 2, 3], "test_my_error": [9.0, 5.0, 2.0, 1.0]})
+    (cell, *_) = project.cells()
+    for run, errors in zip(cell.runs, ([0.9, 0.3, 0.2], [0.9, 0.5, 0.1], [0.9, 0.4, 0.5]), strict=True):
+        project.write_curve(run.key, {"round": [0, 5, 10], metric: errors})
     project.finish(cell, [0.9] * 3)
-    assert row(cell, "rounds_to_test_my_error_2").mean == 2
+    result = row(cell, f"rounds_to_{metric}_0.3")
+    assert result.values == {0: 5, 1: 10, 2: math.inf} and result.reason == "1 of 3 seeds: best 0.4"
 
 
 def test_within_a_budget_the_last_evaluation_counts_not_the_best(project: Project, cell: Cell) -> None:
@@ -273,6 +258,16 @@ def test_final_metrics_tell_of_a_run_that_learned_nothing(
     first = next(iter(metrics))
     assert run_facts.sign(first, metrics, pd.DataFrame(), {"test": counts}) == word
     assert word != "one class" or said == {word}, "every metric of it"
+
+
+def test_the_pace_is_that_before_step_sizes_fell_and_of_what_has_a_curve() -> None:
+    """The metric rises by 0.1 in each fifth of the first half, and stands still after it."""
+    steps = range(0, 401, 20)
+    curve = pd.DataFrame({"iteration": steps, "test_auc": [0.3 + min(step, 200) / 400 for step in steps]})
+    for decays, pace in (((0.5,), 0.1), ((), 0.0)):
+        train = TrainSpec(iterations=400, period=1, batch_size=1, decay_at=decays)
+        said = run_facts.run_facts({"test_auc": 0.8, "test_f1": 0.3, "test_ap": None}, curve, train, {})
+        assert said == {"test_auc": {"pace": pytest.approx(pace, abs=1e-9)}}
 
 
 @pytest.mark.parametrize(

@@ -42,18 +42,15 @@ def reported(project: Project) -> Project:
 
 
 def read(config: Config = REDUCED) -> Page:
-    """Build the page and read it."""
     return Page(page.save_page(config))
 
 
 def cell(project: Project, name: str = CELL, config: Config = REDUCED) -> Cell:
-    """The cell of that name."""
     (chosen,) = matching(project.cells("localscgdam", None, config), name)
     return chosen
 
 
 def logged(project: Project, text: str) -> None:
-    """Leave a log of the job of :data:`CELL`."""
     path = project.root / "logs/train/reduced" / f"{CELL}.log"
     path.parent.mkdir(parents=True)
     path.write_text(text)

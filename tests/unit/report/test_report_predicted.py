@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from sklearn import metrics
-from toy import PAPER, write_project, write_yaml
+from toy import AS_IT_IS, BY_SITE, write_clinic, write_project, write_yaml
 
 import fedbench
 from fedbench.report.figures import predicted
@@ -99,11 +98,10 @@ def test_the_threshold_may_lie_on_a_straight_part_of_the_curve() -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder to train in, not that of the other tests of reports."""
     write_project(tmp_path, tmp_path / "data")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 KINDS = {
@@ -114,8 +112,7 @@ KINDS = {
 }
 
 
-def study(project: Path, **changes: Any) -> Plan:
-    """A study of two hospitals with a figure of each kind."""
+def study(**changes: Any) -> Plan:
     rng = np.random.default_rng(0)
     sick = np.arange(160) % 4 == 0
     table = {
@@ -123,27 +120,21 @@ def study(project: Path, **changes: Any) -> Plan:
         "hospital": np.where(np.arange(160) % 3 == 0, "Basel", "Lyon"),
     }  # fmt: skip
     pd.DataFrame(table).to_csv("clinic.csv", index=False)
-    Path("config/datasets").mkdir(exist_ok=True)
-    Path("config/datasets/clinic.yaml").write_text(
-        "file: clinic.csv\nlabel: kind\nsite: hospital\ntest_share: 0.3\n"
-    )
-    paper = copy.deepcopy(PAPER)
-    data = {"dataset": "clinic", "clients": "sites", "partition": {"rule": "by_site"}, "validation": 0.3}
-    paper["defaults"] = {"train": paper["defaults"]["train"] | {"period": 4}}
-    paper["datasets"] = {"Digits": {"data": data, "network": {"name": "mlp", "options": {"hidden": [4]}}}}
-    paper["settings"] = {}
+    described = "file: clinic.csv\nlabel: kind\nsite: hospital\ntest_share: 0.3\n"
+    paper = write_clinic(described, {}, AS_IT_IS | BY_SITE | {"validation": 0.3})
     del paper["tables"], paper["tune"]
     shown = {"datasets": ["Digits"], "methods": ["Plain", "Proximal"], "settings": {}}
     shown["metrics"] = ["test_auc", "test_auc@sites"]
     paper["figures"] = {name: {"title": name, **shown, **of, **changes} for name, of in KINDS.items()}
-    write_yaml(project / "config/papers/toy.yaml", paper)
+    write_yaml(Path("config/papers/toy.yaml"), paper)
     return Plan(load_config(), "toy")
 
 
+@pytest.mark.usefixtures("project")
 def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plan = study(project)
+    plan = study()
     words = drawing_of(plan, "figure_roc").words
     assert "not trained here" in words and "trained without" not in words
     for cell in plan.cells():
@@ -183,8 +174,9 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(
     assert drawing_of(plan, "figure_confusion").words.endswith("choose a threshold on: give data.validation.")
 
 
-def test_references_are_curves_of_their_own_local_by_the_model_of_each_site(project: Path) -> None:
-    study(project)
+@pytest.mark.usefixtures("project")
+def test_references_are_curves_of_their_own_local_by_the_model_of_each_site() -> None:
+    study()
     paper = yaml.safe_load(Path("config/papers/toy.yaml").read_text())
     del paper["figures"]["figure_confusion"]
     for figure in paper["figures"].values():
@@ -203,8 +195,9 @@ def test_references_are_curves_of_their_own_local_by_the_model_of_each_site(proj
         assert {*points["remark"]} == {f"AUC {results[label].metrics['test_auc@Basel']:.3f}"}
 
 
-def test_cells_that_kept_none_are_named_with_the_cure(project: Path) -> None:
-    study(project, kind="curves", metrics=["test_auc"], panels="dataset")
+@pytest.mark.usefixtures("project")
+def test_cells_that_kept_none_are_named_with_the_cure() -> None:
+    study(kind="curves", metrics=["test_auc"], panels="dataset")
     first = Plan(load_config(), "toy").cells()[0]
     fedbench.run(first)
-    assert f"fedbench forget {first.name}" in drawing_of(study(project), "figure_roc").words
+    assert f"fedbench forget {first.name}" in drawing_of(study(), "figure_roc").words

@@ -16,7 +16,6 @@ from fedbench import metric_table
 from fedbench.commands.show import described_cell
 from fedbench.errors import UserError
 from fedbench.report.figures.build import drawing_of
-from fedbench.report.notes import _seeds
 from fedbench.report.page.gather import chapter
 from fedbench.results.claims.findings import find
 from fedbench.results.claims.judge import Effect
@@ -118,12 +117,6 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     assert "(‡ scale reduced)" not in table_of(Config(scale="paper")).markdown(), (
         "its own cells are to be run"
     )
-
-
-def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project) -> None:
-    shipped.change(methods={"CoDA": {"params": {"lr": 0.123}}})
-    rows = table_of().rows
-    assert not rows.loc[rows["method"] == "CoDA", "shipped"].any() and rows["shipped"].sum() == 24
 
 
 def test_what_no_export_writes_is_named(shipped: Project) -> None:
@@ -229,7 +222,6 @@ HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,c
 
 
 def exported(config: Config) -> pd.DataFrame:
-    """What an export of Table 1 leaves in the file."""
     path = export_reproduced(Plan(config), "table1")
     return pd.read_csv(path, dtype={"key": str, "commit": str}).set_index(["key", "metric"])
 
@@ -459,10 +451,3 @@ def test_what_is_shipped_at_several_scales_is_shown_at_the_one_nearest_to_the_pa
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[3])
     assert Shipped(Plan(Config(scale="demo"), "localscgdam")).scales == ["paper", "reduced", "demo"]
-
-
-@pytest.mark.parametrize(
-    ("seeds", "said"), [([1, 1], "1 seed"), ([5], "5 seeds"), ([5, 3, 4], "3 to 5 seeds")]
-)
-def test_the_note_on_shipped_numbers_says_of_how_many_seeds(seeds: list[int], said: str) -> None:
-    assert _seeds(pd.DataFrame({"n_wanted": seeds})) == said

@@ -19,7 +19,6 @@ from fedbench.data.summary import BinaryTask
 from fedbench.errors import UserError
 from fedbench.report import claims, described, tables
 from fedbench.report.document import WORDS, Table
-from fedbench.report.figures import build as figures
 from fedbench.report.layout import Entry, listed
 from fedbench.report.results_table import on_edge
 from fedbench.report.text import MARKDOWN
@@ -249,13 +248,6 @@ def test_a_table_or_figure_that_does_not_fit_is_named(
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match=message):
         table_of()
-
-
-def test_a_table_or_figure_that_is_not_there_is_named(project: Project) -> None:
-    with pytest.raises(UserError, match="unknown table of localscgdam 'table11'"):
-        table_of(REDUCED, name="table11")
-    with pytest.raises(UserError, match="unknown figure of localscgdam 'figure9'"):
-        figures.save_figure(Plan(REDUCED), "figure9")
 
 
 DIGITS = Config(scale="demo", datasets=["Digits"])

@@ -36,7 +36,6 @@ def frame(book: Book) -> pd.DataFrame:
 
 
 def read(book: Book, places: list[tuple[str, Any]], which: Any = AUC, **claim: Any) -> Effects:
-    """The effects of a claim on a table with two axes."""
     spec = ClaimSpec.model_validate({"says": "x", "in": "table1", **claim})
     return effects(spec, which, [place(*at) for at in places], METHODS, frame(book))
 
@@ -106,23 +105,24 @@ def test_a_trend_has_levels_in_order_and_may_be_that_of_a_gap() -> None:
     np.testing.assert_allclose(gap.values, [[[0.05, 0.1]]], atol=1e-12)
 
 
-def test_the_metric_that_is_asked_for() -> None:
-    def name(**claim: Any) -> str:
-        return asked(ClaimSpec.model_validate({"says": "x", "in": "t", **claim}))
+BETTER = {"method": "A", "than": "B", "metric": "test_auc"}
+TREND = {"method": "A", "metric": "test_auc", "along": "p"}
+RATIO = {"method": "A", "than": "B", "needs": "round", "at_most": 1}
 
-    better = {"method": "A", "than": "B", "metric": "test_auc"}
-    ratio = {"method": "A", "than": "B", "needs": "round", "at_most": 1}
-    assert (
-        name(better=better) == "test_auc"
-        and name(better={**better, "over": "curve"}) == "curve_mean_test_auc"
-    )
-    trend = {"method": "A", "metric": "test_auc", "along": "p"}
-    assert [name(trend={**trend, "over": over}) for over in ("end", "curve")] == [
-        "test_auc",
-        "curve_mean_test_auc",
-    ]
-    assert name(ratio=ratio) == "round"
-    assert name(ratio={**ratio, "to": {"test_auc": 0.7}}) == "rounds_to_test_auc_0.7"
+
+@pytest.mark.parametrize(
+    ("form", "content", "metric"),
+    [
+        ("better", BETTER, "test_auc"),
+        ("better", BETTER | {"over": "curve"}, "curve_mean_test_auc"),
+        ("trend", TREND | {"over": "end"}, "test_auc"),
+        ("trend", TREND | {"over": "curve"}, "curve_mean_test_auc"),
+        ("ratio", RATIO, "round"),
+        ("ratio", RATIO | {"to": {"test_auc": 0.7}}, "rounds_to_test_auc_0.7"),
+    ],
+)
+def test_the_metric_that_is_asked_for(form: str, content: dict[str, Any], metric: str) -> None:
+    assert asked(ClaimSpec.model_validate({"says": "x", "in": "t", form: content})) == metric
 
 
 def test_ratios_of_costs_bound_a_miss() -> None:
@@ -168,15 +168,8 @@ def test_the_largest_setting_that_costs_nothing() -> None:
     }  # 4 costs what it may, which is a hair more in binary
     numbers |= {("D", p, "B"): [value] for p, value in ((1, 0.9), (4, 0.8), (8, 0.8), (16, 0.8))}
     places = [("D", p) for p in (1, 4, 8, 16)]
-    ratio = {
-        "method": "A",
-        "than": "B",
-        "largest": "p",
-        "within": 0.005,
-        "of": 1,
-        "metric": "test_auc",
-        "at_least": 4,
-    }
+    sides = {"method": "A", "than": "B", "metric": "test_auc"}
+    ratio = sides | {"largest": "p", "within": 0.005, "of": 1, "at_least": 4}
     compared = read(numbers, places, ratio=ratio)
     # 4 against 1: 16 came after a loss
     np.testing.assert_allclose(compared.values, [[[math.log(4)]], [[math.log(4)]]])

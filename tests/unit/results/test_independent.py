@@ -111,8 +111,3 @@ def test_every_verdict_on_claims_that_compare_methods(program: Any) -> None:
                 assert said[finding.number] == at.verdict.kind, (study, finding.number)
                 checked += 1
     assert checked >= 10
-
-
-def test_they_are_short() -> None:
-    for path in (ROOT / "examples").glob("*.py"):
-        assert sum(bool(line.strip()) for line in path.read_text().splitlines()) < 100, path

@@ -19,7 +19,6 @@ from fedbench.results.claims.judge import (
     UNDECIDED,
     UNSUPPORTED,
     WON,
-    detectable,
     effect,
     places_with_enough_seeds,
     verdict,
@@ -158,21 +157,15 @@ class TestByHand:
         every = Rule("better", matters=0.005, holds="all")
         clear, close, lost = [0.1, 0.11, 0.12], [-0.01, 0.0, 0.01], [-0.1, -0.101, -0.102]
         judged = verdict([[clear, clear, clear], [clear, close, clear]], every)
-        assert (judged.kind, judged.outcomes, judged.at, judged.against) == (
-            UNDECIDED,
-            [WON, OPEN, WON],
-            1,
-            1,
-        )
+        assert (judged.kind, judged.outcomes) == (UNDECIDED, [WON, OPEN, WON])
+        assert (judged.at, judged.against) == (1, 1)
         assert judged.decides == effect(np.array(close))
         judged = verdict([[clear, close, lost], [clear, clear, clear]], every)
         assert (judged.kind, judged.at, judged.against, judged.count(LOST)) == (CONTRADICTED, 2, 0, 1)
         full = verdict([[clear, close], [close, close]], Rule("better", matters=0.005))
         assert (full.at, full.against, full.decides) == (None, 1, full.overall)
-        least, spread = (
-            [0.01, 0.011, 0.012],
-            [0.0, 0.02, 0.1],
-        )  # the first has the smaller mean, the second the larger p
+        # the first has the smaller mean, the second the larger p
+        least, spread = [0.01, 0.011, 0.012], [0.0, 0.02, 0.1]
         full = verdict([[least], [spread]], Rule("better", matters=0.005))
         assert (full.against, full.decides) == (1, effect(np.array(spread)))
         assert full.overall == effect(np.array(least)), "the least of the means"
@@ -236,25 +229,12 @@ class TestByHand:
         assert verdict([[-np.log(costs)]] * 2, at_most).kind == kind
 
 
-class TestAgainstScipy:
-    @pytest.mark.parametrize("seeds", [3, 4, 5, 8])
-    def test_interval_of_paired_t(self, seeds: int) -> None:
-        rng = np.random.default_rng(seeds)
-        ours, rival = rng.normal(0.9, 0.1, seeds), rng.normal(0.8, 0.1, seeds)
-        summary = effect(ours - rival)
-        interval = stats.ttest_rel(ours, rival).confidence_interval(0.9)
-        assert (summary.low, summary.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
-
-    def test_verdict_is_where_the_interval_ends(self) -> None:
-        """With three and four seeds, supported and L > margin are the same statement."""
-        rng = np.random.default_rng(1)
-        for seeds, _ in itertools.product((3, 4), range(100)):
-            d, margin = rng.normal(0.5, 0.5, seeds), 0.1
-            low = effect(d).low
-            assert (verdict([[d]], Rule("better", margin=margin)).kind == SUPPORTED) == (low > margin)
-
-    def test_what_is_detectable(self) -> None:
-        assert [round(detectable(n), 2) for n in (3, 5, 8, 10)] == [2.30, 1.36, 0.98, 0.85]
+def test_a_verdict_is_where_the_interval_ends() -> None:
+    """With three and four seeds, supported and L > margin are the same statement."""
+    rng = np.random.default_rng(1)
+    for seeds, _ in itertools.product((3, 4), range(100)):
+        d, margin = rng.normal(0.5, 0.5, seeds), 0.1
+        assert (verdict([[d]], Rule("better", margin=margin)).kind == SUPPORTED) == (effect(d).low > margin)
 
 
 class TestPlacesThatWait:

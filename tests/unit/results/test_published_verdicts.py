@@ -46,13 +46,8 @@ def test_a_match_has_its_whole_interval_inside_the_tolerance(difference: float, 
 
 def test_noise_never_matches_and_a_stable_number_is_not_punished() -> None:
     """0.853 +- 0.129 of two seeds against 0.980, the same spread about print, and 0.949 +- 0.000 against 0.963."""
-    judged = hold_against_print(
-        [0.853, 0.980, 0.949, 0.955],
-        [0.129, 0.129, 0.0, 0.0],
-        [2, 2, 3, 3],
-        [0.980, 0.980, 0.963, 0.963],
-        TOLERANCE,
-    )
+    ours, spreads, seeds = [0.853, 0.980, 0.949, 0.955], [0.129, 0.129, 0.0, 0.0], [2, 2, 3, 3]
+    judged = hold_against_print(ours, spreads, seeds, [0.980, 0.980, 0.963, 0.963], TOLERANCE)
     assert judged.kind.tolist() == [INCONCLUSIVE, INCONCLUSIVE, BELOW, MATCHES]
     assert judged.half_width[0] > 0.5
 

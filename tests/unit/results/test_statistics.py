@@ -107,10 +107,14 @@ def test_rank_agreement_handles_ties_and_takes_three() -> None:
     assert math.isnan(rank_agreement(ours[:2], np.array([0.9, 0.8]))), "an order of two is a toss"
 
 
-def test_false_discoveries_leave_nan_out_and_what_is_detected_has_the_power() -> None:
+def test_false_discoveries_leave_nan_out() -> None:
     ps = [0.03, math.nan, 0.01, 0.5, 0.02]
     known = stats.false_discovery_control([p for p in ps if not math.isnan(p)])
     assert false_discovery(ps) == pytest.approx([known[0], math.nan, *known[1:]], nan_ok=True)
     assert false_discovery([math.nan]) == pytest.approx([math.nan], nan_ok=True)
-    shift = detectable(5) * math.sqrt(5)
-    assert stats.nct.sf(stats.t.ppf(0.95, 4), 4, shift) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 8, 10])
+def test_what_is_detectable_is_detected_with_a_power_of_80_percent(seeds: int) -> None:
+    shift, freedom = detectable(seeds) * math.sqrt(seeds), seeds - 1
+    assert stats.nct.sf(stats.t.ppf(0.95, freedom), freedom, shift) == pytest.approx(0.8)

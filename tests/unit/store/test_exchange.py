@@ -45,7 +45,6 @@ def other_store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def this_store(tmp_path: Path) -> Store:
-    """An empty store."""
     return Store(tmp_path / "here")
 
 
@@ -130,13 +129,9 @@ def test_what_killed_imports_left_is_removed(
     assert not left.exists() and this_store.keys() == other_store.keys()
 
 
-def of_the_record(**changes: object) -> Callable[[Path], None]:
+def of_the_record(**changes: object) -> Callable[[Path], Any]:
     """Return an edit of a record with a right checksum."""
-
-    def edit(run: Path) -> None:
-        sealed_json.write(run / "run.json", sealed_json.read(run / "run.json") | changes)
-
-    return edit
+    return lambda run: sealed_json.write(run / "run.json", sealed_json.read(run / "run.json") | changes)
 
 
 def with_a_link(run: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from fedbench import __version__
-from fedbench.spec import RunSpec
 from fedbench.store import code
 from fedbench.store.provenance import GIVEN, commit_of, sources
 
@@ -100,7 +99,6 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def digest(method: str = "local_scgdam") -> str:
-    """Return the digest of the files as they are now."""
     code._digest.cache_clear()
     code._read.cache_clear()
     return code._digest(method, "classification", "mlp", "dirichlet")
@@ -157,11 +155,3 @@ def test_what_a_method_imports_counts_however_it_says_so(
 def test_of_an_import_beyond_its_package_nothing_is_said(library: Path) -> None:
     write(library, {"algorithms/mine.py": "from .... import value\n"})
     assert digest("mine") != digest("fedavg"), "training says what is wrong"
-
-
-def test_of_a_run_that_records_no_code_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code, "digest_of", lambda run: "new")
-    run: RunSpec = None  # type: ignore[assignment]
-    assert [code.differs(run, recorded) for recorded in (None, "new", "old")] == [False, False, True]
-    assert code.remark({"a": [False]}) == "" == code.remark({})
-    assert "2 runs of a, b" in code.remark({"a": [True, False], "b": [True], "c": [False]})

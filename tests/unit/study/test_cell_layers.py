@@ -34,7 +34,6 @@ def run(
 
 
 def scaled(**changes: Any) -> None:
-    """Change what the scale ``demo`` says of the toy paper."""
     scale = copy.deepcopy(SCALE)
     scale["papers"]["toy"] |= changes
     write_yaml(Path("config/scales/demo.yaml"), scale)

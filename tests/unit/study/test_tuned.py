@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import SCALE, rewrite, write_yaml
-from typer.testing import CliRunner
+from toy import SCALE, call, rewrite, write_yaml
 
 from fedbench import sealed_json
-from fedbench.commands.cli import app
 from fedbench.data.prepared import read_summary
 from fedbench.errors import UserError
 from fedbench.report import described
@@ -118,14 +116,8 @@ def test_a_scale_or_each_value_of_a_setting_can_have_choices_of_its_own() -> Non
         load_paper("toy")
 
 
-def call(*arguments: str) -> str:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 def shown(*arguments: str) -> str:
-    return " ".join(call("show", *arguments).split())
+    return " ".join(call("show", *arguments).stdout.split())
 
 
 def tune(*methods: str) -> None:
@@ -136,11 +128,13 @@ def tune(*methods: str) -> None:
 @pytest.mark.usefixtures("project")
 def test_they_are_named_in_the_list_before_training_and_below_the_table_with_the_cure() -> None:
     names = ("Plain", "Proximal", "Plain_too")
-    assert call("list", PLACE).splitlines() == [f"{PLACE}/{name}  0/2 runs, not tuned" for name in names]
+    assert call("list", PLACE).stdout.splitlines() == [
+        f"{PLACE}/{name}  0/2 runs, not tuned" for name in names
+    ]
     assert NOTE not in shown("table1", "--notes"), "of what has no number"
     tune("Plain")
-    assert call("list", PLACE).splitlines()[0] == f"{PLACE}/Plain  0/2 runs"
-    first, second, *_ = call("run", PLACE).splitlines()
+    assert call("list", PLACE).stdout.splitlines()[0] == f"{PLACE}/Plain  0/2 runs"
+    first, second, *_ = call("run", PLACE).stdout.splitlines()
     assert first.startswith(
         "warning: 2 of 3 cells are not tuned for their dataset (Digits: Proximal, Plain_too)"
     )
@@ -154,15 +148,12 @@ def test_they_are_named_in_the_list_before_training_and_below_the_table_with_the
 @pytest.mark.usefixtures("project")
 def test_a_method_without_a_grid_is_named_beside_tuned_rivals_alone() -> None:
     rewrite(methods=lambda methods: methods["Plain"].update(grid={}))
-    warning = call("run", PLACE).splitlines()[0]
+    warning = call("run", PLACE).stdout.splitlines()[0]
     assert "2 of 3 cells" in warning and "(Digits: Proximal, Plain_too)" in warning, "none is tuned"
     tune("Proximal")
     assert f"{NOTE} (Digits: Plain (no grid), Plain_too)." in shown("table1")
-    assert [line.partition(", ")[2] for line in call("list", PLACE).splitlines()] == [
-        "not tuned",
-        "",
-        "not tuned",
-    ]
+    marks = [line.partition(", ")[2] for line in call("list", PLACE).stdout.splitlines()]
+    assert marks == ["not tuned", "", "not tuned"]
     tune("Proximal", "Plain_too")
     plan = Plan(load_config())
     assert plan.untuned_warning(plan.cells()).endswith("First: give each a `grid`")

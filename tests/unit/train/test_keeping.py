@@ -59,7 +59,6 @@ def cell_of(method: str = "Plain", keys: str = "missing: median", **run: Any) ->
 
 
 def planned(described: str, method: str = "Plain", **entry: Any) -> Cell:
-    """The cell of a method on a dataset of a YAML."""
     table = {"methods": [method], "settings": {"p": [4]}}
     paper = write_clinic(described, table, AS_IT_IS | BY_SITE | {"validation": 0.25}, **entry)
     paper["methods"]["Minimax"] = {"algorithm": "local_sgdam", "params": PARAMS["local_sgdam"]}
@@ -220,7 +219,6 @@ def change(**columns: Any) -> Change:
 
 
 def scored(result: fedbench.Result, table: pd.DataFrame, images: str | None = None) -> pd.DataFrame:
-    """Score the samples of a file."""
     table.to_csv("new.csv", index=False)
     return result.predict("new.csv", images)
 

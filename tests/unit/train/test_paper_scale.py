@@ -116,6 +116,5 @@ def test_rehearsal_of_a_loan(
 
 
 def members(archive: Path, name: str) -> list[str]:
-    """Name the folders of an archive that hold a file."""
     with tarfile.open(archive) as tar:
         return [Path(path).parent.name for path in tar.getnames() if Path(path).name == name]

@@ -130,23 +130,17 @@ def test_a_method_is_held_against_its_task_who_takes_part_and_what_it_starts_fro
         preflight.check(cells(**at("methods.Plain_too.train", some)))
 
 
-@pytest.mark.parametrize(
-    ("hvp", "activation", "smooth"),
-    [
-        ("exact", "relu", True),
-        ("finite_difference", "tanh", True),
-        ("finite_difference", "relu", False),
-        ("finite_difference", "leaky_relu", False),
-    ],
-)
-def test_differences_of_gradients_take_a_smooth_network(hvp: str, activation: str, smooth: bool) -> None:
+@pytest.mark.parametrize("hvp", ["exact", "finite_difference"])
+@pytest.mark.parametrize("activation", ["tanh", "relu", "leaky_relu"])
+def test_differences_of_gradients_take_a_smooth_network(hvp: str, activation: str) -> None:
     names = ("lr", "lr_dual", "beta_x", "beta_y", "alpha_h", "rho")
     params = dict.fromkeys(names, 0.1) | {"score": "sigmoid", "dual_step": "batch", "hvp": hvp}
     method = {"algorithm": "local_scgdam", "params": params, "grid": {}}
     kinked = at("datasets.Digits.network.options.activation", activation)
     checked = cells(**kinked, methods=lambda all: all["Plain"].update(method))
     said = r"methods\.Plain on datasets\.Digits: hvp: finite_difference takes a smooth network, and 'mlp' has"
-    with contextlib.nullcontext() if smooth else pytest.raises(UserError, match=said):
+    fits = hvp == "exact" or activation == "tanh"
+    with contextlib.nullcontext() if fits else pytest.raises(UserError, match=said):
         preflight.check(checked)
 
 
@@ -191,11 +185,7 @@ def test_as_many_clients_as_sites_and_the_key_is_that_of_their_number() -> None:
 @pytest.mark.parametrize(
     ("metric", "data", "said"),
     [
-        (
-            "test_auc",
-            BY_SITE | {"site": False},
-            r"data\.clients is sites, but 'clinic' does not say who owns",
-        ),
+        ("test_auc", BY_SITE | {"site": False}, "clients is sites, but 'clinic' does not say who owns"),
         ("test_auc", BY_SITE | {"clients": 4}, r"each of the 3 sites .* data\.clients is 4: set it to 3"),
         ("test_auc@Basle", {"clients": 2}, r"unknown site 'Basle'\. Did you mean 'Basel'\?"),
         ("test_auc@{X}", {"clients": 2}, r"unknown site '\{X\}'"),

@@ -10,7 +10,7 @@ import pytest
 from fedbench.train.tune.trials import Rule, Trial, race
 
 Scores = dict[float, tuple[float | None, ...]]
-RACES: dict[str, tuple[Scores, float]] = {
+RACES: dict[str, tuple[Scores, float | None]] = {
     "best with one seed, best but for a divergence, never ahead": (
         {0.01: (0.99, 0.41), 0.1: (0.8, 0.9), 0.2: (0.7,), 0.5: (1.0, None)}, 0.1,
     ),
@@ -29,6 +29,7 @@ RACES: dict[str, tuple[Scores, float]] = {
     "tied with the mean of the leader": ({0.01: (0.75, 0.25), 0.1: (0.5, 0.75), 0.2: (0.1,), 0.5: (0.1,)}, 0.1),
     "one seed: ties go to the earlier": ({0.01: (0.7,), 0.1: (0.9,), 0.2: (0.9,), 0.5: (0.8,)}, 0.1),
     "what diverges is behind 0": ({0.01: (0.0,), 0.1: (None,), 0.2: (None,), 0.5: (None,)}, 0.01),
+    "where all diverge nothing is chosen": ({0.01: (None,), 0.1: (0.8, None), 0.2: (None,), 0.5: (0.7, None)}, None),
 }  # fmt: skip
 """The validation score of each step size with the seeds that it gets, and the one that wins."""
 RULE: dict[str, Any] = {
@@ -61,10 +62,6 @@ def test_who_leads_gets_another_seed_until_it_has_all(case: str) -> None:
 
 def test_of_a_metric_that_falls_the_lowest_score_wins() -> None:
     assert raced({0.01: (0.6,), 0.1: (0.3,), 0.2: (0.5,), 0.5: (0.7,)}, sign=-1) == 0.1
-
-
-def test_where_every_trial_diverges_nothing_is_chosen() -> None:
-    assert raced({0.01: (None,), 0.1: (0.8, None), 0.2: (None,), 0.5: (0.7, None)}) is None
 
 
 LEADS: Scores = {0.01: (0.7,), 0.1: (0.8,), 0.2: (0.9, 0.9), 0.5: (0.6,)}

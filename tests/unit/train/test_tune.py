@@ -67,7 +67,6 @@ class Fake:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
-    """What stands in for training."""
     made = Fake()
     monkeypatch.setattr(workers, "train_run", made)
     return made
