@@ -32,14 +32,14 @@ def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
         whole_groups: whether a group may not lie in two parts.
     """
     x_train, x_test = parts["x_train"], parts["x_test"]
+    held = parts.get("held_train", np.zeros(len(x_train), dtype=bool))
     if x_train.dtype == x_test.dtype and x_train.shape[1:] == x_test.shape[1:]:
         # pictures themselves may not fit into memory
-        known = {hash(row.tobytes()) for row in x_train}
+        known = {hash(row.tobytes()) for row in itertools.compress(x_train, ~held)}
         if same := sum(hash(row.tobytes()) in known for row in x_test):
             yield f"{same} of {len(x_test)} test samples equal a training sample in every feature"
     if (train := parts.get("group_train")) is None:
         return
-    held = parts.get("held_train", np.zeros(len(train), dtype=bool))
     owners = {"training": train[~held], "validation": train[held], "test": parts.get("group_test", train[:0])}
     cure = "" if whole_groups else ": right for hospitals; for patients write `whole_groups: true`"
     for first, second in itertools.combinations(owners, 2):

@@ -146,8 +146,9 @@ class OwnDataset(Dataset):
         return sites
 
     def count_sites(self) -> int:
-        """Return how many sites have training samples; one may have its few samples in the test part alone."""
-        return len(np.unique(self._known().get("site_train", ())))
+        """Return how many sites have training samples; one may have its few samples in other parts alone."""
+        known = self._known()
+        return len(np.unique(known["site_train"][_seen(known)])) if "site_train" in known else 0
 
     def facts(self) -> tuple[tuple[int, ...], int]:
         """Return the shape of a sample and the number of classes; of pictures the table alone is read for it."""
@@ -187,11 +188,11 @@ class OwnDataset(Dataset):
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
         parts = self.parts()
-        only = np.setdiff1d(parts["y_test"], parts["y_train"])
+        only = np.setdiff1d(parts["y_test"], parts["y_train"][_seen(parts)])
         if len(only) and len(parts["y_train"]):
             name = parts["classes"][only[0]]
             raise UserError(
-                f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
+                f"{self._file}: the class {name!r} has test samples and none to train on; leave them out"
             )
         self._encode(parts)
         parts["remarks"] += tuple(leaks.remarks(parts, self.whole_groups))
