@@ -13,14 +13,7 @@ import typer
 
 from fedbench import files, project
 from fedbench.commands import report_commands, store_commands
-from fedbench.commands.options import (
-    CoresOption,
-    PaperOption,
-    ScaleOption,
-    SetOption,
-    configured,
-    cores_of,
-)
+from fedbench.commands.options import CoresOption, PaperOption, ScaleOption, SetOption, configured, cores_of
 from fedbench.errors import UserError, explain, unknown
 from fedbench.study import cells, configuration
 from fedbench.study.plan import Plan
