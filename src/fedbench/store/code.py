@@ -111,9 +111,7 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (name.name for name in node.names)
     elif isinstance(node, ast.ImportFrom):
-        base = (
-            resolve_name("." * node.level + (node.module or ""), package) if node.level else str(node.module)
-        )
+        base = resolve_name("." * node.level + (node.module or ""), package)
         yield base
         yield from (f"{base}.{name.name}" for name in node.names)
 
