@@ -210,9 +210,7 @@ def doctor(set_: SetOption = None) -> None:
 @command("schema")
 def schema(
     kind: Annotated[str, typer.Argument(help="config, study, scale or dataset")] = "study",
-    write: Annotated[
-        bool, typer.Option("--write", help="write all into config/schema, and docs/reference/keys.md")
-    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="write all into config/schema")] = False,
 ) -> None:
     """Print the JSON Schema of a kind of YAML file, by which editors complete and check what you write."""
     from fedbench.commands import schema as schemas
