@@ -133,11 +133,7 @@ class Orders:
     Batches depend on (seed, purpose, client, epoch) alone, so every method of a setting sees the same ones. With
     ``train.positives`` a batch is a fixed number of positives, then negatives, each class visited in its own order.
 
-    Args:
-        labels: each client's labels as trained on.
-        n_classes: number of classes of the labels.
-        spec: the batches of a round.
-        seed: of the run.
+    ``labels`` are each client's as trained on, of so many classes.
 
     Raises:
         UserError: a client has no sample, or ``train.positives`` does not fit the labels.
