@@ -32,7 +32,7 @@ def by_column(file: Path, column: str, words: Sequence[str], parts: dict[str, An
     Raises:
         UserError: a word means no part, or no row is of the training or the test part.
     """
-    known = {word: PART_WORDS.get(folded(word), "") for word in words}
+    known = {word: PART_WORDS.get(folded(word), "") for word in dict.fromkeys(words)}
     if odd := [word for word, part in known.items() if not part]:
         raise unknown(f"part in column {column!r} of {file}", odd[0], PART_WORDS)
     if lacking := [part for part in ("train", "test") if part not in known.values()]:
