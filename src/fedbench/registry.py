@@ -62,10 +62,9 @@ def _place(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if not (files := [frame.filename for frame in frames if frame.name == "<module>"]):
         return str(error)
-    line = [frame.lineno for frame in frames if frame.filename == files[-1]][
-        -1
-    ]  # not of a library that it calls
-    return f"{files[-1]}, line {line}: {type(error).__name__}: {error}"
+    # not of a library that it calls
+    lines = [frame.lineno for frame in frames if frame.filename == files[-1]]
+    return f"{files[-1]}, line {lines[-1]}: {type(error).__name__}: {error}"
 
 
 def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[str, Any]) -> Built:
