@@ -1,4 +1,4 @@
-"""The pages of all methods, networks and datasets, written from docstrings and facts of the code: ``make numbers``."""
+"""The pages of methods, networks, datasets and keys, written from docstrings and facts of code: ``make numbers``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from medmnist.info import INFO
 
 from fedbench import algorithms, models, registry
-from fedbench.commands.schema import in_words
+from fedbench.commands.schema import FILES, Schema, described
 from fedbench.data import datasets
 from fedbench.data.dataset import Dataset
 from fedbench.data.datasets import _medmnist as medmnist
@@ -45,6 +45,11 @@ from the code.
 
 | name | what it is | sample | options | licence | obtained |
 | --- | --- | --- | --- | --- | --- |
+"""
+KEYS = """# All keys
+
+`make numbers` writes this page from the code. Editors with a YAML language server (for VS Code: the YAML extension)
+complete and check these files, whose first line names their schema.
 """
 
 
@@ -153,9 +158,83 @@ def sets() -> str:
     return page + accounts
 
 
+def keys() -> str:
+    """Write all keys of the YAML files: type, default and meaning of each."""
+    lines = [KEYS]
+    told = set[str]()
+    for kind, (_, place) in FILES.items():
+        made = described(kind)
+        lines += [f"## `{place}`", "", made["description"].split("\n\n")[0].replace("``", "`"), ""]
+        lines += key_lines(made)
+        for name, spec in made["$defs"].items():
+            if name not in told:
+                told.add(name)
+                about = (
+                    str(spec.get("description", "")).split("\n\n")[0].replace("\n", " ").replace("``", "`")
+                )
+                lines += [f"### {heading(name)}", "", about, "", *key_lines(spec)]
+    return "\n".join(lines)
+
+
+def heading(name: str) -> str:
+    """Return a model's name in words: ``part_DataSpec`` is ``Data``."""
+    word = name.removeprefix("part_").removesuffix("Spec").removesuffix("Entry")
+    apart = (f" {letter}" if letter.isupper() else letter for letter in word)
+    return "".join(apart).strip().capitalize()
+
+
+def key_lines(spec: Schema) -> list[str]:
+    """Return a line for each key: its name, type, default and meaning."""
+    lines = []
+    for name, key in spec.get("properties", {}).items():
+        facts = in_words(key)
+        if name in spec.get("required", []):
+            facts += ", required"
+        elif isinstance(key.get("default"), str | int | float) and key["default"] != "":
+            facts += f", default `{json.dumps(key['default'])}`"
+        lines.append(f"* **`{name}`** ({facts}): {key.get('description', '')}".replace("\n", " "))
+    return [*lines, ""]
+
+
+def in_words(key: Schema) -> str:
+    """Return a type in words."""
+    if "$ref" in key:
+        name = heading(key["$ref"].rpartition("/")[2])
+        return f"[{name}](#{name.lower().replace(' ', '-')})"
+    if "anyOf" in key:
+        kinds = {in_words(part) for part in key["anyOf"] if part.get("type") != "null"}
+        if kinds == {"`true` or `false`", "whole number", "number", "text"}:
+            return "value"
+        known = {kind for kind in kinds if kind.startswith("one of") and "text" in kinds}  # doctor lists them
+        known |= {"whole number"} if "number" in kinds else set()
+        return " or ".join(sorted(kinds - known))
+    if "enum" in key:
+        return "one of " + ", ".join(f"`{value}`" if value else '`""`' for value in key["enum"])
+    if "const" in key:
+        return f"`{key['const']}`"
+    if key.get("type") == "array":
+        items = re.sub(r"\b(number|value)\b", r"\1s", in_words(key["items"])) if key.get("items") else ""
+        return f"list of {items}" if items else "list"
+    if key.get("type") == "object":
+        inner = key.get("additionalProperties")
+        return f"by name: {in_words(inner)}" if isinstance(inner, dict) and inner else "keys and values"
+    words = {
+        "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below",
+    }  # fmt: skip
+    ends = " and ".join(f"{word} {key[name]:,.10g}" for name, word in words.items() if name in key)
+    kinds_of = {
+        "integer": "whole number",
+        "string": "text",
+        "boolean": "`true` or `false`",
+        "number": "number",
+    }
+    return f"{kinds_of.get(str(key.get('type')), 'any value')} {ends}".strip()
+
+
 PAGES = {
     "docs/reference/methods.md": methods,
     "docs/reference/networks.md": networks,
     "docs/reference/datasets.md": sets,
+    "docs/reference/keys.md": keys,
 }
 """What writes each page."""

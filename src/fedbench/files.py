@@ -56,10 +56,8 @@ def mark(path: Path) -> Mark | None:
 
 
 @contextlib.contextmanager
-def atomic(path: Path, begun: Path | None = None) -> Iterator[Path]:
+def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary path; it becomes ``path`` if the block succeeds and vanishes otherwise.
-
-    With ``begun`` that file is yielded, and stays if the block fails.
 
     What becomes ``path`` has reached the disk: a power cut leaves the old file or the whole new one. What an
     earlier process of this machine left when it was killed is removed.
@@ -67,7 +65,7 @@ def atomic(path: Path, begun: Path | None = None) -> Iterator[Path]:
     Raises:
         WriteError: the disk is full, read-only or closed to this user.
     """
-    temporary = begun or path.parent / temporary_name(f".{path.name}")
+    temporary = path.parent / temporary_name(f".{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for left in stale_temporaries(path.parent, f".{path.name}"):
@@ -80,9 +78,8 @@ def atomic(path: Path, begun: Path | None = None) -> Iterator[Path]:
             raise cannot_write(path, error) from None
         raise
     finally:
-        if begun is None:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def write(path: Path, content: str | bytes) -> Path:

@@ -186,7 +186,7 @@ def curve_mean(name: str) -> str:
     return name.removeprefix(CURVE_MEAN) if name.startswith(CURVE_MEAN) else ""
 
 
-def known(additions: Mapping[str, Measure] | None = None) -> list[str]:
+def known(additions: Mapping[str, Measure] | None) -> list[str]:
     """List the names a table or figure may ask for, without those of clients and further points."""
     return [
         *(f"{part}_{name}" for part in ("test", "val") for name in (*ON_PARTS, *(additions or {}))),
@@ -255,7 +255,7 @@ def sign(name: str, additions: Mapping[str, Measure] | None = None) -> int:
     return 1 if known_measure is None else known_measure.sign
 
 
-def label(name: str, additions: Mapping[str, Measure] | None = None) -> str:
+def label(name: str) -> str:
     """Name a metric for a reader: ``test_auc`` is "test AUC"; one that is in no table is called as it is recorded."""
-    known_measure = find(name, additions)
+    known_measure = find(name)
     return name.replace("_", " ") if known_measure is None else known_measure.label

@@ -60,11 +60,11 @@ def _place(error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    files = [frame.filename for frame in frames if frame.name == "<module>"]
-    lines = [
-        frame.lineno for frame in frames if frame.filename in files[-1:]
-    ]  # not of a library that it calls
-    return f"{files[-1]}, line {lines[-1]}: {type(error).__name__}: {error}" if files else str(error)
+    if not (files := [frame.filename for frame in frames if frame.name == "<module>"]):
+        return str(error)
+    # not of a library that it calls
+    lines = [frame.lineno for frame in frames if frame.filename == files[-1]]
+    return f"{files[-1]}, line {lines[-1]}: {type(error).__name__}: {error}"
 
 
 def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[str, Any]) -> Built:

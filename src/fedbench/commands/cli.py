@@ -13,14 +13,7 @@ import typer
 
 from fedbench import files, project
 from fedbench.commands import report_commands, store_commands
-from fedbench.commands.options import (
-    CoresOption,
-    PaperOption,
-    ScaleOption,
-    SetOption,
-    configured,
-    cores_of,
-)
+from fedbench.commands.options import CoresOption, PaperOption, ScaleOption, SetOption, configured, cores_of
 from fedbench.errors import UserError, explain, unknown
 from fedbench.study import cells, configuration
 from fedbench.study.plan import Plan
@@ -162,19 +155,14 @@ def forget(
 
     if not (pattern or other_code):
         raise UserError("say which cells to forget, such as LocalSGDM, or give --other-code")
+    if other_code and not (pattern or scale or paper or set_):
+        print("\n".join(cell_files.forget_other_code(Store())) or "other code made no run of the store")
+        return
     config = configured(scale, paper or cells.paper_of(pattern), set_)
-    chosen = None
-    if pattern or scale or paper or set_:
-        chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
-    if other_code:
-        gone = cell_files.forget_other_code(Store(), chosen)
-        none = "other code made no run of " + (
-            "the store" if chosen is None else f"these cells, scale {config.scale}"
-        )
-    else:
-        gone = cell_files.forget(chosen or [], Store())
-        none = f"none of these cells has a run at scale {config.scale}"
-    print("\n".join(gone) or none)
+    chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
+    gone = cell_files.forget_other_code(Store(), chosen) if other_code else cell_files.forget(chosen, Store())
+    none = "other code made no run of these cells" if other_code else "none of these cells has a run"
+    print("\n".join(gone) or f"{none} at scale {config.scale}")
 
 
 @command("tune")
@@ -222,9 +210,7 @@ def doctor(set_: SetOption = None) -> None:
 @command("schema")
 def schema(
     kind: Annotated[str, typer.Argument(help="config, study, scale or dataset")] = "study",
-    write: Annotated[
-        bool, typer.Option("--write", help="write all into config/schema, and docs/reference/keys.md")
-    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="write all into config/schema")] = False,
 ) -> None:
     """Print the JSON Schema of a kind of YAML file, by which editors complete and check what you write."""
     from fedbench.commands import schema as schemas

@@ -36,10 +36,7 @@ def _asked(
 
 
 def table(
-    target: TargetArgument,
-    scale: ScaleOption = None,
-    set_: SetOption = None,
-    request: RequestOption = None,
+    target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None, request: RequestOption = None
 ) -> None:
     """Build a table such as localscgdam/table1 from the results on disk."""
     from fedbench.report import tables
@@ -86,10 +83,7 @@ def export(
 
 
 def figure(
-    target: TargetArgument,
-    scale: ScaleOption = None,
-    set_: SetOption = None,
-    request: RequestOption = None,
+    target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None, request: RequestOption = None
 ) -> None:
     """Build a figure such as localscgdam/figure1 from the results on disk."""
     from fedbench.report.figures import build as figures

@@ -1,4 +1,4 @@
-"""``fedbench schema``: JSON Schemas of the YAML files that users write, for editors, and the page of all their keys."""
+"""``fedbench schema``: JSON Schemas of the YAML files that users write, for editors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import inspect
 import itertools
 import json
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from fedbench.spec import RunSpec
 from fedbench.study.schema import Config, Paper, Scale
 
 FOLDER = Path("config/schema")
-REFERENCE = Path("docs/reference/keys.md")
 FILES: dict[str, tuple[type[BaseModel], str]] = {
     "config": (Config, "config/config.yaml"),
     "study": (Paper, "config/papers/NAME.yaml"),
@@ -42,7 +40,7 @@ def schema(kind: str) -> Schema:
 
     A study that ``extends`` another repeats only what it changes, so that no key of an entry is required.
     """
-    made = _described(kind)
+    made = described(kind)
     if kind == "study":
         for name in ("DatasetEntry", "MethodEntry", "SettingEntry", "TableSpec", "FigureSpec", "TuneSpec"):
             del made["$defs"][name]["required"]
@@ -50,7 +48,7 @@ def schema(kind: str) -> Schema:
     return made
 
 
-def _described(kind: str) -> Schema:
+def described(kind: str) -> Schema:
     """Return the schema in which every key stands that an entry by itself needs."""
     model = FILES[kind][0]
     made = model.model_json_schema(schema_generator=WithDocstrings)
@@ -135,91 +133,9 @@ def text_of(kind: str) -> str:
     return "{\n" + ",\n".join([*facts, *tables]) + "\n}\n"
 
 
-def reference() -> str:
-    """Return the page of all keys, in Markdown."""
-    lines = [
-        "# All keys",
-        "",
-        "`fedbench schema --write` makes this page from the code. Editors with a YAML language server (for VS Code:",
-        "the YAML extension) complete and check these files, whose first line names their schema.",
-        "",
-    ]
-    told = set[str]()
-    for kind, (_, place) in FILES.items():
-        made = _described(kind)
-        lines += [f"## `{place}`", "", made["description"].split("\n\n")[0].replace("``", "`"), ""]
-        lines += _keys(made)
-        for name, spec in made["$defs"].items():
-            if name not in told:
-                told.add(name)
-                about = (
-                    str(spec.get("description", "")).split("\n\n")[0].replace("\n", " ").replace("``", "`")
-                )
-                lines += [f"### {_heading(name)}", "", about, "", *_keys(spec)]
-    return "\n".join(lines)
-
-
-def _heading(name: str) -> str:
-    """Return a model's name in words: ``part_DataSpec`` is ``Data``."""
-    word = name.removeprefix("part_").removesuffix("Spec").removesuffix("Entry")
-    apart = (f" {letter}" if letter.isupper() else letter for letter in word)
-    return "".join(apart).strip().capitalize()
-
-
-def _keys(spec: Schema) -> list[str]:
-    """Return a line for each key: its name, type, default and meaning."""
-    lines = []
-    for name, key in spec.get("properties", {}).items():
-        facts = in_words(key)
-        if name in spec.get("required", []):
-            facts += ", required"
-        elif isinstance(key.get("default"), str | int | float) and key["default"] != "":
-            facts += f", default `{json.dumps(key['default'])}`"
-        lines.append(f"* **`{name}`** ({facts}): {key.get('description', '')}".replace("\n", " "))
-    return [*lines, ""]
-
-
-def in_words(key: Schema) -> str:
-    """Return a type in words."""
-    if "$ref" in key:
-        name = _heading(key["$ref"].rpartition("/")[2])
-        return f"[{name}](#{name.lower().replace(' ', '-')})"
-    if "anyOf" in key:
-        kinds = {in_words(part) for part in key["anyOf"] if part.get("type") != "null"}
-        if kinds == {"`true` or `false`", "whole number", "number", "text"}:
-            return "value"
-        known = {kind for kind in kinds if kind.startswith("one of") and "text" in kinds}  # doctor lists them
-        known |= {"whole number"} if "number" in kinds else set()
-        return " or ".join(sorted(kinds - known))
-    if "enum" in key:
-        return "one of " + ", ".join(f"`{value}`" if value else '`""`' for value in key["enum"])
-    if "const" in key:
-        return f"`{key['const']}`"
-    if key.get("type") == "array":
-        items = re.sub(r"\b(number|value)\b", r"\1s", in_words(key["items"])) if key.get("items") else ""
-        return f"list of {items}" if items else "list"
-    if key.get("type") == "object":
-        inner = key.get("additionalProperties")
-        return f"by name: {in_words(inner)}" if isinstance(inner, dict) and inner else "keys and values"
-    words = {
-        "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below",
-    }  # fmt: skip
-    ends = " and ".join(f"{word} {key[name]:,.10g}" for name, word in words.items() if name in key)
-    kinds_of = {
-        "integer": "whole number",
-        "string": "text",
-        "boolean": "`true` or `false`",
-        "number": "number",
-    }
-    return f"{kinds_of.get(str(key.get('type')), 'any value')} {ends}".strip()
-
-
 def write_schemas() -> list[Path]:
-    """Write all schemas and the page of keys into the clone."""
-    made = {FOLDER / f"{kind}.json": text_of(kind) for kind in FILES} | {REFERENCE: reference()}
-    for path, text in made.items():
-        files.write(path, text)
-    return [*made]
+    """Write all schemas and return their paths."""
+    return [files.write(FOLDER / f"{kind}.json", text_of(kind)) for kind in FILES]
 
 
 @functools.cache

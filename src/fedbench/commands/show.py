@@ -42,11 +42,9 @@ def described_cell(plan: Plan, pattern: str) -> list[str]:
     cell = _one_cell(plan, pattern)
     run, tuned = cell.runs[0], plan.tuned(cell)
     from_layer = origins([*plan.layers(cell), Layer("this call's set", overrides(plan.config.set))])
-    where = (
-        f"tuned, {tuned.path}"
-        if tuned.values
-        else f"not tuned; values from {file_of(plan.study, 'methods', cell.method)}"
-    )
+    where = f"not tuned; values from {file_of(plan.study, 'methods', cell.method)}"
+    if tuned.values:
+        where = f"tuned, {tuned.path}"
     if trials := tuned.trials(run):
         where += f" ({trials})"
     if tuned.published:

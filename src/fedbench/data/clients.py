@@ -15,7 +15,7 @@ from fedbench.data import augment
 from fedbench.data.augment import scaled
 from fedbench.data.inputs import Inputs, Mapped, Where, place, size_of, stored
 from fedbench.data.round_batches import Batch, Work
-from fedbench.data.samplers import Cycle, Pairs
+from fedbench.data.samplers import Orders
 from fedbench.errors import UserError
 from fedbench.random import stream
 from fedbench.spec import TrainSpec
@@ -74,11 +74,8 @@ def as_seen(shape: Sequence[int], spec: TrainSpec) -> tuple[int, ...]:
     return (means, *shape[1:])
 
 
-class ClientData:
-    """The clients' training data on a device, and the order in which each client visits it.
-
-    Batches depend on (seed, purpose, client, epoch) alone, so every method of a setting sees the same ones. With
-    ``train.positives`` a batch is a fixed number of positives, then negatives, each class visited in its own order.
+class ClientData(Orders):
+    """The clients' training data on a device, in the order in which each client visits it.
 
     Attributes:
         where: where inputs are, ``device`` or ``host`` (:mod:`fedbench.data.inputs`).
@@ -89,24 +86,15 @@ class ClientData:
     def __init__(
         self, arrays: Arrays, spec: TrainSpec, seed: int, device: torch.device, inputs: Where = "auto"
     ) -> None:
-        for client, positions in enumerate(arrays.clients):
-            if len(positions) == 0:
-                raise UserError(
-                    f"client {client} has no training samples; use fewer clients or a milder partition"
-                )
-        self.spec, self.seed, self.device = spec, seed, device
-        self.sizes = [len(positions) for positions in arrays.clients]
-        self.n_classes = arrays.n_classes
+        labels = [arrays.y_train[positions] for positions in arrays.clients]
+        super().__init__(labels, arrays.n_classes, spec, seed)
+        self.device, self.n_classes = device, arrays.n_classes
         used = np.concatenate(arrays.clients)
         held = (arrays.x_train, len(used) + len(arrays.validation)), (arrays.x_test, len(arrays.x_test))
         self.where = place(inputs, size_of(*held), device)
         self.inputs = stored(arrays.x_train, used, device, self.where)
         self.labels = torch.from_numpy(arrays.y_train[used].astype(np.int64)).to(device)
         self.offsets = np.concatenate([[0], np.cumsum(self.sizes)])
-        self._orders: dict[tuple[str, int], tuple[int, np.ndarray]] = {}
-        self._cycles: dict[tuple[str, int, int, int], Cycle] = {}
-        labels = [arrays.y_train[positions] for positions in arrays.clients]
-        self.pairs = Pairs(labels, arrays.n_classes, spec) if spec.positives is not None else None
         self.sample = as_seen(self.inputs.shape[1:], spec)
         if spec.normalize is not None:
             shape = (1, -1, *[1] * (self.inputs.dim() - 2))
@@ -146,87 +134,12 @@ class ClientData:
         parts = torch.split(self.labels, self.sizes)
         return torch.stack([torch.bincount(part, minlength=self.n_classes) for part in parts])
 
-    def batch_size(self, client: int) -> int:
-        """The client's mini-batch size: never more than it has samples."""
-        if self.pairs is not None:
-            return sum(self.pairs.counts(client))
-        size = self.sizes[client]
-        if self.spec.batches_per_epoch is not None:
-            return max(1, size // self.spec.batches_per_epoch)
-        assert self.spec.batch_size is not None
-        return min(self.spec.batch_size, size)
-
     def epoch_batches(self) -> Tensor:
         """Return how many mini-batches an epoch of each client has, [N], an incomplete last one too if used."""
         sizes = np.array(self.sizes)
         batch_sizes = np.array([self.batch_size(client) for client in range(len(sizes))])
         batches = sizes // batch_sizes if self.spec.local_epochs is None else -(-sizes // batch_sizes)
         return torch.tensor(np.maximum(batches, 1), device=self.device)
-
-    def plan(self, client: int, round_index: int, purpose: str = "batches") -> list[np.ndarray]:
-        """Return the positions (in the client's own samples) of each batch of its round.
-
-        With a period, a client walks through one endless stream of reshuffled epochs, incomplete batches dropped; with
-        a number of positives, through one for each class, nothing dropped. With local epochs, each round reshuffles
-        and keeps the incomplete last batch.
-        """
-        size = self.batch_size(client)
-        if (epochs := self.spec.local_epochs) is not None:
-            times = range(round_index * epochs, (round_index + 1) * epochs)
-            orders = [_shuffled(self.seed, purpose, client, time, self.sizes[client]) for time in times]
-            return [order[at : at + size] for order in orders for at in range(0, len(order), size)]
-        steps = self.steps(round_index)
-        if self.pairs is not None:
-            return self._stratified(self.pairs, client, steps, purpose)
-        per_epoch = self.sizes[client] // size
-        batches = []
-        for step in steps:
-            epoch, index = divmod(step, per_epoch)
-            batches.append(self._order(purpose, client, epoch)[index * size : (index + 1) * size])
-        return batches
-
-    def steps(self, round_index: int) -> range:
-        """Return the numbers of a round's steps, counted from the start of the run."""
-        assert self.spec.period is not None
-        return range(round_index * self.spec.period, (round_index + 1) * self.spec.period)
-
-    def cycle(
-        self, client: int, members: np.ndarray, size: int, steps: Sequence[int], purpose: str
-    ) -> list[np.ndarray]:
-        """Return the batches that numbered ``steps`` draw from some of a client's samples (:class:`Cycle`).
-
-        Args:
-            client: whose samples.
-            members: their positions in the client's own samples, always the same for the same purpose.
-            size: how many a batch; more than there are: some several times.
-            steps: the numbers of the batches.
-            purpose: the stream that shuffles; each purpose walks on its own.
-
-        Returns:
-            Positions in the client's own samples, ``[size]`` int64 each.
-        """
-        if not size:
-            return [np.empty(0, dtype=np.int64)] * len(steps)
-        place = (purpose, client, len(members), size)
-        if place not in self._cycles:
-            shuffled = functools.partial(_shuffled, self.seed, purpose, client, n=len(members))
-            self._cycles[place] = Cycle(len(members), size, shuffled)
-        return [members[self._cycles[place].batch(step)] for step in steps]
-
-    def _stratified(self, pairs: Pairs, client: int, steps: Sequence[int], purpose: str) -> list[np.ndarray]:
-        """Return a client's batches: positives first."""
-        parts = [
-            self.cycle(client, sign.members, sign.count, steps, f"{purpose}, {sign.name}")
-            for sign in pairs.of(client)
-        ]
-        return [np.concatenate(signs) for signs in zip(*parts, strict=True)]
-
-    def _order(self, purpose: str, client: int, epoch: int) -> np.ndarray:
-        known = self._orders.get((purpose, client))
-        if known is None or known[0] != epoch:
-            known = (epoch, _shuffled(self.seed, purpose, client, epoch, self.sizes[client]))
-            self._orders[purpose, client] = known
-        return known[1]
 
     def work(self, clients: Sequence[int], round_index: int, purpose: str) -> Work:
         """Collect the batches of several clients for one round, padded to equal shape where they differ."""
@@ -238,25 +151,10 @@ class ClientData:
         plans = [[self._first(client, purpose)] for client in clients]
         return Work(self, plans, list(clients), 0, purpose, changed=False)
 
-    def _first(self, client: int, purpose: str) -> np.ndarray:
-        if self.pairs is not None:
-            return self._stratified(self.pairs, client, [0], purpose)[0]
-        return self._drawn(client, self.batch_size(client), purpose, 0)
-
-    def shape(self, client: int) -> tuple[int, ...]:
-        """What clients have in common whose batches can be stacked without padding."""
-        if self.pairs is not None:
-            return self.pairs.counts(client)
-        local = self.spec.local_epochs is not None
-        return (self.batch_size(client), *([self.sizes[client]] if local else []))
-
     def draw(self, client: int, n: int, purpose: str = "draw", time: int = 0) -> Batch:
         """Draw up to ``n`` of a client's samples without replacement, untouched by augmentation: shapes [1, n, ...]."""
         chosen = self._drawn(client, n, purpose, time)
         return self.gather(torch.from_numpy(chosen + self.offsets[client])[None])
-
-    def _drawn(self, client: int, n: int, purpose: str, time: int) -> np.ndarray:
-        return np.sort(_shuffled(self.seed, purpose, client, time, self.sizes[client])[:n])
 
     def passes(self, most: int, time: int | None = None) -> Iterator[Batch]:
         """Yield all clients' samples in their order, up to ``most`` at a time, [1, n, ...] each.
@@ -335,10 +233,3 @@ class ClientData:
     def normalize(self, inputs: Tensor) -> Tensor:
         """Subtract the mean of each channel and divide by its standard deviation, if asked for."""
         return inputs if self.spec.normalize is None else (inputs - self._mean) / self._std
-
-
-def _shuffled(seed: int, purpose: str, client: int, time: int, n: int) -> np.ndarray:
-    """Return a permutation; no method, as a cycle that held its data would keep them beyond the run."""
-    if n == 1:  # clients with one positive ask for it thousands of times
-        return np.zeros(1, dtype=np.int64)
-    return stream(seed, purpose, client, time).permutation(n)

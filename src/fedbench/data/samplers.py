@@ -1,7 +1,8 @@
-"""Which samples a batch holds: endless passes over a few, and a fixed number of positives beside negatives."""
+"""Which samples a batch holds: passes over a few or over all, and a fixed number of positives beside negatives."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbench.errors import UserError
+from fedbench.random import stream
 from fedbench.spec import TrainSpec
 
 
@@ -123,3 +125,124 @@ class Pairs:
         total = sum(len(sign.members) for sign in self.of(client))
         positive, negative = (len(sign.members) / total / max(sign.count, 1) for sign in self.of(client))
         return negative, positive
+
+
+class Orders:
+    """The order in which each client visits its samples.
+
+    Batches depend on (seed, purpose, client, epoch) alone, so every method of a setting sees the same ones. With
+    ``train.positives`` a batch is a fixed number of positives, then negatives, each class visited in its own order.
+
+    ``labels`` are each client's as trained on, of so many classes.
+
+    Raises:
+        UserError: a client has no sample, or ``train.positives`` does not fit the labels.
+    """
+
+    def __init__(self, labels: Sequence[np.ndarray], n_classes: int, spec: TrainSpec, seed: int) -> None:
+        self.spec, self.seed = spec, seed
+        self.sizes = [len(of_client) for of_client in labels]
+        if 0 in self.sizes:
+            raise UserError(
+                f"client {self.sizes.index(0)} has no training samples; use fewer clients or a milder partition"
+            )
+        self.pairs = Pairs(labels, n_classes, spec) if spec.positives is not None else None
+        self._orders: dict[tuple[str, int], tuple[int, np.ndarray]] = {}
+        self._cycles: dict[tuple[str, int, int, int], Cycle] = {}
+
+    def batch_size(self, client: int) -> int:
+        """The client's mini-batch size: never more than it has samples."""
+        if self.pairs is not None:
+            return sum(self.pairs.counts(client))
+        size = self.sizes[client]
+        if self.spec.batches_per_epoch is not None:
+            return max(1, size // self.spec.batches_per_epoch)
+        assert self.spec.batch_size is not None
+        return min(self.spec.batch_size, size)
+
+    def plan(self, client: int, round_index: int, purpose: str = "batches") -> list[np.ndarray]:
+        """Return the positions (in the client's own samples) of each batch of its round.
+
+        With a period, a client walks through one endless stream of reshuffled epochs, incomplete batches dropped; with
+        a number of positives, through one for each class, nothing dropped. With local epochs, each round reshuffles
+        and keeps the incomplete last batch.
+        """
+        size = self.batch_size(client)
+        if (epochs := self.spec.local_epochs) is not None:
+            times = range(round_index * epochs, (round_index + 1) * epochs)
+            orders = [_shuffled(self.seed, purpose, client, time, self.sizes[client]) for time in times]
+            return [order[at : at + size] for order in orders for at in range(0, len(order), size)]
+        steps = self.steps(round_index)
+        if self.pairs is not None:
+            return self._stratified(self.pairs, client, steps, purpose)
+        per_epoch = self.sizes[client] // size
+        batches = []
+        for step in steps:
+            epoch, index = divmod(step, per_epoch)
+            batches.append(self._order(purpose, client, epoch)[index * size : (index + 1) * size])
+        return batches
+
+    def steps(self, round_index: int) -> range:
+        """Return the numbers of a round's steps, counted from the start of the run."""
+        assert self.spec.period is not None
+        return range(round_index * self.spec.period, (round_index + 1) * self.spec.period)
+
+    def cycle(
+        self, client: int, members: np.ndarray, size: int, steps: Sequence[int], purpose: str
+    ) -> list[np.ndarray]:
+        """Return the batches that numbered ``steps`` draw from some of a client's samples (:class:`Cycle`).
+
+        Args:
+            client: whose samples.
+            members: their positions in the client's own samples, always the same for the same purpose.
+            size: how many a batch; more than there are: some several times.
+            steps: the numbers of the batches.
+            purpose: the stream that shuffles; each purpose walks on its own.
+
+        Returns:
+            Positions in the client's own samples, ``[size]`` int64 each.
+        """
+        if not size:
+            return [np.empty(0, dtype=np.int64)] * len(steps)
+        place = (purpose, client, len(members), size)
+        if place not in self._cycles:
+            shuffled = functools.partial(_shuffled, self.seed, purpose, client, n=len(members))
+            self._cycles[place] = Cycle(len(members), size, shuffled)
+        return [members[self._cycles[place].batch(step)] for step in steps]
+
+    def _stratified(self, pairs: Pairs, client: int, steps: Sequence[int], purpose: str) -> list[np.ndarray]:
+        """Return a client's batches: positives first."""
+        parts = [
+            self.cycle(client, sign.members, sign.count, steps, f"{purpose}, {sign.name}")
+            for sign in pairs.of(client)
+        ]
+        return [np.concatenate(signs) for signs in zip(*parts, strict=True)]
+
+    def _order(self, purpose: str, client: int, epoch: int) -> np.ndarray:
+        known = self._orders.get((purpose, client))
+        if known is None or known[0] != epoch:
+            known = (epoch, _shuffled(self.seed, purpose, client, epoch, self.sizes[client]))
+            self._orders[purpose, client] = known
+        return known[1]
+
+    def _first(self, client: int, purpose: str) -> np.ndarray:
+        if self.pairs is not None:
+            return self._stratified(self.pairs, client, [0], purpose)[0]
+        return self._drawn(client, self.batch_size(client), purpose, 0)
+
+    def shape(self, client: int) -> tuple[int, ...]:
+        """What clients have in common whose batches can be stacked without padding."""
+        if self.pairs is not None:
+            return self.pairs.counts(client)
+        local = self.spec.local_epochs is not None
+        return (self.batch_size(client), *([self.sizes[client]] if local else []))
+
+    def _drawn(self, client: int, n: int, purpose: str, time: int) -> np.ndarray:
+        return np.sort(_shuffled(self.seed, purpose, client, time, self.sizes[client])[:n])
+
+
+def _shuffled(seed: int, purpose: str, client: int, time: int, n: int) -> np.ndarray:
+    """Return a permutation; no method, as a cycle that held its data would keep them beyond the run."""
+    if n == 1:  # clients with one positive ask for it thousands of times
+        return np.zeros(1, dtype=np.int64)
+    return stream(seed, purpose, client, time).permutation(n)

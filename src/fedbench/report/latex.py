@@ -70,11 +70,7 @@ def _head(grid: Grid) -> list[str]:
     """Open the tabular and write its header: the levels of columns, each text centred over what it spans."""
     first, span = 1 + grid.wide, grid.span
     group = r"l@{\hskip 5pt}l@{\hskip 5pt}l" if span > 1 else "l" if grid.wide else "r"
-    lines = [
-        FITTED,
-        rf"\begin{{tabular}}{{@{{}}{'l' * first}{group * len(grid.names)}@{{}}}}",
-        r"\toprule",
-    ]
+    lines = [FITTED, rf"\begin{{tabular}}{{@{{}}{'l' * first}{group * len(grid.names)}@{{}}}}", r"\toprule"]
     for level in grid.headers[: None if span > 1 else -1]:
         cells, rules, start = [""] * first, [], first + 1
         for text, columns in level:

@@ -16,8 +16,9 @@ from fedbench.results import compare
 from fedbench.results.claims.judge import FEWEST
 from fedbench.results.collect import provenance
 from fedbench.results.frame import NOT_REACHED, Compared
-from fedbench.results.leaderboard import COSTS, Board, Line, boards
+from fedbench.results.leaderboard import Board, Line, boards
 from fedbench.results.names import ABSENT, DECIMALS, SHIPPED, axis_text
+from fedbench.study.figures import COSTS
 from fedbench.study.plan import Plan
 from fedbench.study.schema import BoardSpec, Paper, TableSpec
 
@@ -174,11 +175,8 @@ def _added(paper: Paper, shown: Sequence[Board]) -> list[str]:
 
 def _shipped(shown: Sequence[Compared]) -> str:
     count = sum(item.shipped for item in shown)
-    return (
-        f"{SHIPPED}: {count} of {len(shown)} numbers are reference results, not trained here."
-        if count
-        else ""
-    )
+    said = f"{SHIPPED}: {count} of {len(shown)} numbers are reference results, not trained here."
+    return said if count else ""
 
 
 def _tidy(paper: Paper, shown: Sequence[Board], items: Sequence[Compared], name: str) -> pd.DataFrame:

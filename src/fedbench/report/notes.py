@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +43,12 @@ def below(
 ) -> list[str]:
     """Return the notes that may stand below a table, the most important first.
 
-    What numbers and signs are, what does not compare, the outcome, which class is positive, what went wrong.
     ``made`` is what :func:`fedbench.results.collect.provenance` says of the cells.
     """
     paper, spec, folder = plan.study, plan.table(name), Path(plan.config.data_dir)
     ran = frame[frame["of_scale"] & (frame["n_seeds"] > 0)]
     measured = {*zip(ran["dataset"], ran["method"], strict=True)}
     not_tuned = [cell for cell in plan.untuned(cells) if (cell.dataset, cell.method) in measured]
-    by_site = any("site_" in metric or "@" in metric for metric in spec.metrics)
     first = [_numbers(paper, spec, frame), letters(paper, frame), signs(spec, frame, plan.config.tolerance)]
     ours = [of for name, of in paper.datasets.items() if name in {*frame["dataset"]} and not of.printed]
     doubts = _visible(frame).query("doubt != ''")
@@ -63,11 +61,11 @@ def below(
         outcome(paper, frame),
         order(frame),
         references(spec, frame),
-        gains(frame, lambda method: axis_text(paper, "method", method)),
+        gains(paper, frame),
         described.repeated(cells, folder) if frame["low"].notna().any() else "",
         *described.weights(cells),
         *described.tasks(cells, folder),
-        *(described.sites(cells, folder) if by_site else []),
+        *(described.sites(cells, folder) if any("site_" in m or "@" in m for m in spec.metrics) else []),
         *(f"{of.note.rstrip('.')}." for of in ours if of.note),
         *(trouble(frame, status) for status in (DIVERGED, UNDEFINED, INCOMPLETE)),
         *(idle_runs(frame, word) for word in run_facts.MEANING),
@@ -75,19 +73,13 @@ def below(
         listed("†", _at(doubts, doubts["doubt"])),
         listed("published, but no name of this study", compare.unknown_names(paper, spec)),
     ]  # fmt: skip
-    return [*filter(None, notes)]
+    return [note for note in notes if note]
 
 
 def details(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> list[str]:
     """Return the notes for the end of a document: how print counts, how numbers are made, what was trained."""
-    notes = [
-        published(frame),
-        combined(plan.study, plan.table(name)),
-        selection(plan.study, cells),
-        *described.trained(cells),
-        *described.chosen(plan, cells),
-    ]
-    return [*filter(None, notes)]
+    notes = [published(frame), combined(plan.study, plan.table(name)), selection(plan.study, cells)]
+    return [*filter(None, notes), *described.trained(cells), *described.chosen(plan, cells)]
 
 
 def _numbers(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> str:
@@ -194,10 +186,8 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
 
 def _seeds(frame: pd.DataFrame) -> str:
     """Say how many seeds numbers are of: ``3 seeds``, ``3 to 5 seeds``."""
-    low, high = frame["n_wanted"].min(), frame["n_wanted"].max()
-    if low != high:
-        return f"{low} to {high} seeds"
-    return "1 seed" if low == 1 else f"{low} seeds"
+    span = " to ".join(dict.fromkeys(map(str, (frame["n_wanted"].min(), frame["n_wanted"].max()))))
+    return f"{span} seed{'s' * (span != '1')}"
 
 
 def _visible(frame: pd.DataFrame) -> pd.DataFrame:
@@ -262,13 +252,11 @@ def order(frame: pd.DataFrame) -> str:
     if not taus:
         return ""
     mean, *ends = (f"{tau:.2f}".replace("-", "−") for tau in (sum(taus) / len(taus), min(taus), max(taus)))
-    said = f"Kendall's τ of the order of methods with the published one: {mean}"
-    return (
-        f"{said} on average over {len(taus)} comparisons ({' to '.join(ends)})." if taus[1:] else f"{said}."
-    )
+    over = f" on average over {len(taus)} comparisons ({' to '.join(ends)})" * bool(taus[1:])
+    return f"Kendall's τ of the order of methods with the published one: {mean}{over}."
 
 
-def gains(frame: pd.DataFrame, label: Callable[[str], str]) -> str:
+def gains(paper: Paper, frame: pd.DataFrame) -> str:
     """Say where federated training gains or loses by more than chance, at single sites if there are any."""
     known = frame[frame["gain"] & frame["shown"] & frame["low"].notna()]
     sites = known["metric"].str.contains("@")
@@ -276,14 +264,13 @@ def gains(frame: pd.DataFrame, label: Callable[[str], str]) -> str:
     if known.empty:
         return ""
     several = known["method"].nunique() > 1
-    names = known["label"] + known["method"].map(lambda method: f" ({label(method)})" * several)
+    names = known["label"] + known["method"].map(lambda m: f" ({axis_text(paper, 'method', m)})" * several)
     ends = known[["low", "high"]].mul(known["sign"], axis=0)
     places = {"gains": ends.min(axis=1) > 0, "loses": ends.max(axis=1) < 0}
     words = [f"{word} in {', '.join(names[at])}" for word, at in places.items() if at.any()]
-    parts = [f"Federated training {' and '.join(words)}"] if words else []
+    said = f"Federated training {' and '.join(words)}; " * bool(words)
     rest = len(known) - sum(at.sum() for at in places.values())
-    what = "sites’ gains" if sites.any() else "gains"
-    return f"{'; '.join([*parts, f'{rest} of {len(known)} intervals of {what} hold 0'])}."
+    return f"{said}{rest} of {len(known)} intervals of {'sites’ ' * bool(sites.any())}gains hold 0."
 
 
 def trouble(frame: pd.DataFrame, status: str) -> str:

@@ -89,11 +89,8 @@ def _away(block: Block) -> str:
     """Name the scales of a block that has numbers of other scales alone."""
     known = [entry.item for row in block.rows for line in row.entries for entry in line if entry.item]
     scales = sorted({item.scale for item in known if item.shipped})
-    return (
-        f" ({SHIPPED} scale {', '.join(scales)})"
-        if scales and not any(item.of_scale for item in known)
-        else ""
-    )
+    away = bool(scales) and not any(item.of_scale for item in known)
+    return f" ({SHIPPED} scale {', '.join(scales)})" * away
 
 
 def _entry(item: Compared) -> Entry:

@@ -16,16 +16,7 @@ from fedbench.results import collect, run_facts
 from fedbench.results.frame import DIVERGED, FINISHED, Row, frame_of
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.runs import runs_of_cells
-from fedbench.results.shipped import (
-    COLUMNS,
-    FACTS,
-    OF_COUNTS,
-    OF_CURVES,
-    Kind,
-    curves_in,
-    exported,
-    path_of,
-)
+from fedbench.results.shipped import COLUMNS, FACTS, OF_COUNTS, OF_CURVES, Kind, curves_in, exported, path_of
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import TableSpec

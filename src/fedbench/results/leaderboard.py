@@ -25,7 +25,6 @@ from fedbench.study.schema import BoardSpec, Paper, TableSpec
 
 LOST = (DIVERGED, FAILED, UNDEFINED)
 """A cell that ended so counts as the control row of random scores."""
-COSTS = ("floats_up", "samples", "seconds")
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,7 @@ import pandas as pd
 
 from fedbench import metric_table
 from fedbench.results import collect, run_facts
-from fedbench.results.frame import (
-    COSTS,
-    FAILED,
-    FINISHED,
-    NAN,
-    NOT_RUN,
-    UNDEFINED,
-    Row,
-    Run,
-    device_metrics,
-)
+from fedbench.results.frame import COSTS, FAILED, FINISHED, NAN, NOT_RUN, UNDEFINED, Row, Run, device_metrics
 from fedbench.results.places import Place, place_of
 from fedbench.results.shipped import Shipped
 from fedbench.store.record import Facts, Record

@@ -23,7 +23,7 @@ PACKAGES = (
     "algorithms", "data", "engine", "method", "models", "net", "objectives", "problem", "random", "task", "tasks",
 )  # fmt: skip
 """What makes numbers; of ``data`` what makes clients and batches of prepared arrays."""
-PREPARING = {f"fedbench.data.{name}" for name in ("datasets", "files", "multi_source", "prepared")}
+PREPARING = tuple(f"fedbench.data.{name}" for name in ("datasets", "files", "multi_source", "prepared"))
 ALWAYS = ("fedbench.engine.simulate", "fedbench.data.partition")
 DEFAULT_TASK = "classification"
 NAMED = 4
@@ -77,7 +77,7 @@ def _makes_numbers(module: str, by: str) -> bool:
     """Say whether what the module ``by`` imports counts: of the library what makes numbers, else its own package."""
     if not module.startswith("fedbench."):
         return module.partition(".")[0] == by.partition(".")[0] != "fedbench"
-    return module.split(".")[1] in PACKAGES and module not in PREPARING
+    return module.split(".")[1] in PACKAGES and not module.startswith(PREPARING)
 
 
 def _file(module: str) -> Path | None:
@@ -111,9 +111,7 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (name.name for name in node.names)
     elif isinstance(node, ast.ImportFrom):
-        base = (
-            resolve_name("." * node.level + (node.module or ""), package) if node.level else str(node.module)
-        )
+        base = resolve_name("." * node.level + (node.module or ""), package)
         yield base
         yield from (f"{base}.{name.name}" for name in node.names)
 

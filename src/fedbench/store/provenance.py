@@ -38,10 +38,7 @@ def commit_of(root: Path) -> str:
             [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
         )
         changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", "src", "config"],
-            capture_output=True,
-            text=True,
-            check=True,
+            [*git, "status", "--porcelain", "--", "src", "config"], capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         known, _, digest = os.environ.get(GIVEN, "").partition(":")

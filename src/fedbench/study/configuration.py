@@ -7,7 +7,7 @@ import copy
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fedbench import files, safe_yaml
 from fedbench.errors import UserError, shortened, unknown
@@ -15,13 +15,13 @@ from fedbench.project import Folder, named
 from fedbench.spec import validated
 from fedbench.study import checks, layers, references
 from fedbench.study.extend import extended
-from fedbench.study.schema import Config, FigureSpec, Paper, Scale, TableSpec
+from fedbench.study.references import Shown
+from fedbench.study.schema import Config, Paper, Scale
 
 CONFIG_DIR = Folder("config")
 STUDIES = ("papers", "studies")
 """Its folders with a YAML for each paper, and for each study that is no paper."""
 EVERY_SITE = "@sites"
-Shown = TypeVar("Shown", TableSpec, FigureSpec)
 
 
 def read_yaml(path: Path) -> Any:

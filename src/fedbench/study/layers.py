@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic_core import from_json
 
 from fedbench.errors import UserError, shortened, unknown
 from fedbench.safe_yaml import parse_yaml
@@ -109,12 +110,8 @@ def assigned(item: str) -> tuple[str, Any]:
         raise UserError(f"set {shortened(key)}: {shortened(value)!r} is not valid YAML") from None
     # the workflow hands on JSON: 1e-05 is a number there, in YAML a text
     with contextlib.suppress(ValueError):
-        return key, json.loads(value, parse_constant=_refused)
+        return key, from_json(value, allow_inf_nan=False)
     return key, read
-
-
-def _refused(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
 
 
 def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from fedbench.data.summary import ALL
 from fedbench.errors import UserError
 from fedbench.outputs import REPRODUCED
 from fedbench.results import published
@@ -20,8 +21,6 @@ from fedbench.study.cells import Cell, cells_before
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec
 
-ALL = "all"
-"""The split of a table of facts that needs no partition."""
 EVERY = "*"
 """All papers in place of one."""
 

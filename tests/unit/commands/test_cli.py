@@ -251,7 +251,6 @@ def test_what_is_committed_is_what_the_code_says() -> None:
     for kind in schema.FILES:
         committed = (ROOT / schema.FOLDER / f"{kind}.json").read_text(encoding="utf-8")
         assert committed == schema.text_of(kind), cure
-    assert (ROOT / schema.REFERENCE).read_text(encoding="utf-8") == schema.reference(), cure
 
 
 def test_a_table_that_is_not_there_is_not_typeset() -> None:

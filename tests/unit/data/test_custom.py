@@ -272,7 +272,7 @@ def test_a_mistake_in_the_yaml(own_data: Own, text: str, message: str) -> None:
         ({"x_train": np.zeros((4, 2))}, r"'x_train' and another array are both x_train"),
         ({"x": np.full((4, 2), "1.5")}, r"array 'x' holds <U3, not real numbers"),
         ({"y": np.array(["a", 1, 2, 3], object)}, r"text as str and not as object"),
-        (TESTED | {"y": np.arange(4) % 2, "y_test": np.arange(4) % 3}, "class '2' has samples in the test part alone"),
+        (TESTED | {"y": np.arange(4) % 2, "y_test": np.arange(4) % 3}, "class '2' has test samples and none to train"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_arrays(own_data: Own, changed: dict[str, np.ndarray], message: str) -> None:

@@ -215,6 +215,18 @@ def test_nothing_is_learned_from_validation_rows_of_a_split(own_table: OwnTable)
         own_table(text, "split: part\ntest_share: 0.3\n")
 
 
+def test_validation_rows_of_a_split_are_no_training_rows(own_table: OwnTable) -> None:
+    """Neither of a site, which then has no client, nor as twins of test rows, nor as all there is of a class."""
+    lines = [f"{n},H{n % 2},{'train' if n % 5 else 'test'},{'ab'[n % 3 == 0]}" for n in range(60)]
+    held = [*(f"{n},H2,val,{'ab'[n % 2]}" for n in range(60, 70)), "60,H0,test,a"]
+    text = "\n".join(["dose,hospital,part,kind", *lines, *held])
+    read = own_table(text, "split: part\nsite: hospital\n")
+    assert read.sites == ("H0", "H1", "H2") and datasets.count_sites(["t"]) == 2
+    assert "equal a training sample" not in " ".join(read.summary["remarks"])
+    with pytest.raises(UserError, match=r"class 'c' has test samples and none to train on"):
+        own_table("\n".join([text, "1,H0,test,c", "1,H0,val,c"]), "split: part\n")
+
+
 def test_a_table_that_says_no_split_keeps_the_key_of_its_runs(own_table: OwnTable) -> None:
     text = "\n".join(
         ["dose,kind,part", *(f"{row},{'train' if n % 5 else 'test'}" for n, row in enumerate(rows()))]

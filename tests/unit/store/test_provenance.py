@@ -98,10 +98,10 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "fedbench"
 
 
-def digest(method: str = "local_scgdam") -> str:
+def digest(method: str = "local_scgdam", task: str = "classification") -> str:
     code._digest.cache_clear()
     code._read.cache_clear()
-    return code._digest(method, "classification", "mlp", "dirichlet")
+    return code._digest(method, task, "mlp", "dirichlet")
 
 
 def test_a_statement_more_is_other_code_in_what_a_run_imports_alone(library: Path) -> None:
@@ -113,6 +113,14 @@ def test_a_statement_more_is_other_code_in_what_a_run_imports_alone(library: Pat
             other.append(name)
         (library / name).write_text(text)
     assert other == [*NEEDED]
+
+
+def test_what_prepares_data_does_not_count_though_a_task_names_a_dataset(library: Path) -> None:
+    before = digest(task="sinusoids")
+    for name in ("data/datasets/_generated.py", "data/custom/class_labels.py"):
+        with (library / name).open("a") as file:
+            file.write("\nMORE = 1\n")
+    assert digest(task="sinusoids") == before
 
 
 def test_comments_docstrings_and_layout_do_not_count(library: Path) -> None:

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from toy import AS_IT_IS, BY_SITE, clinic_cells, rewrite, write_clinic, write_yaml
 
+from fedbench.data.partitions import Deal, Pool, even
 from fedbench.errors import UserError
 from fedbench.method import FederatedMethod
+from fedbench.spec import PartitionSpec
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_config, load_paper, paper_keys
@@ -47,6 +49,21 @@ def at(place: str, value: Any) -> dict[str, Any]:
 def test_a_sound_paper_passes() -> None:
     preflight.check(cells())
     preflight.check(cells(**at("datasets.Digits.fixed", {"train": {"iterations": 4}})))
+
+
+def test_a_rule_deals_once_for_all_runs_that_share_their_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each deal among many clients takes a tenth of a second, and a table has hundreds of cells."""
+    chosen, dealt = cells(), list[int]()
+    rule = even.partition
+
+    def counted(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Generator) -> Deal:
+        dealt.append(n_clients)
+        return rule(pool, spec, n_clients, rng)
+
+    monkeypatch.setattr(even, "partition", counted)
+    preflight._check_partition.cache_clear()
+    preflight.check(chosen)
+    assert len(chosen) > len(dealt) == len({cell.runs[0].data.canonical for cell in chosen})
 
 
 @pytest.mark.parametrize(

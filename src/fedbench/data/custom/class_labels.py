@@ -19,10 +19,6 @@ LONGEST = 100
 YES = {"1", "true", "yes", "y", "positive", "pos"}
 """Names of a class that is the positive one without being declared so."""
 
-PART_WORDS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
-PART_WORDS |= dict.fromkeys(("validation", "valid", "val"), "validation")
-"""Words for the parts of a dataset, :func:`folded`, and which they mean."""
-
 Word = bool | int | float | str
 """A class as a YAML has it: ``yes`` is a truth value there, ``1`` a number."""
 
@@ -131,22 +127,6 @@ def _two_classes(
     merged = [f"{name} ({n})" for name, n, of in zip(names, counts, sign, strict=True) if not of]
     told = f"negative is what is not declared positive: {shortened(', '.join(merged), 200)}"
     return two, sign, (told,) if len(merged) > 1 else ()
-
-
-def parts_of(file: Path, column: str, words: Sequence[str]) -> np.ndarray:
-    """Return the part of each row [n], ``train``, ``test`` or ``validation``, as the column of the split says it.
-
-    Raises:
-        UserError: a word means none of them, or no row is of the training or the test part.
-    """
-    known = {word: PART_WORDS.get(folded(word), "") for word in words}
-    if odd := [word for word, part in known.items() if not part]:
-        raise unknown(f"part in column {column!r} of {file}", odd[0], PART_WORDS)
-    if lacking := [part for part in ("train", "test") if part not in known.values()]:
-        raise UserError(
-            f"{file}: column {column!r} has no row {lacking[0]!r}; leave out `split:` to have a test part drawn"
-        )
-    return np.array([known[word] for word in words])
 
 
 def twins(names: Iterable[str], fold: Callable[[str], str]) -> tuple[str, str] | None:

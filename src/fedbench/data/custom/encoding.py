@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -54,18 +54,10 @@ class Encoding(Spec):
         scaling = Scaling.learned(plain.plain(train)[:, : len(numbers)])
         return plain.model_copy(update={"scaling": tuple(part.tolist() for part in scaling)})
 
-    def names(self) -> tuple[str, ...]:
-        """Name the features, in their order."""
-        return tuple(name for _, name in self._columns_and_names())
-
-    def columns(self) -> tuple[str, ...]:
-        """Name the column of each feature, in their order."""
-        return tuple(column for column, _ in self._columns_and_names())
-
-    def _columns_and_names(self) -> Iterator[tuple[str, str]]:
-        yield from zip(self.medians, self.medians, strict=True)
-        for name, known in self.words.items():
-            yield from ((name, f"{name} {word}") for word in known[len(known) == 2 :])
+    def features(self) -> list[tuple[str, str]]:
+        """Return the column and the name of each feature, in their order."""
+        words = ((name, word) for name, known in self.words.items() for word in known[len(known) == 2 :])
+        return [*((name, name) for name in self.medians), *((name, f"{name} {word}") for name, word in words)]
 
     def of(self, features: pd.DataFrame) -> np.ndarray:
         """Return rows as features [n, F] float64; a word that training did not see is none of its words."""
@@ -86,11 +78,8 @@ class Encoding(Spec):
         """Say which columns of words and of empty cells the rows of all parts have."""
         gaps = {name: sum(int(part[name].isna().sum()) for part in parts) for name in self.medians}
         filled_in = ", ".join(f"{name} ({count})" for name, count in gaps.items() if count)
-        notes = (
-            (f"one feature for each word of the training part: {', '.join(self.words)}",)
-            if self.words
-            else ()
-        )
+        columns = ", ".join(self.words)
+        notes = (f"one feature for each word of the training part: {columns}",) if columns else ()
         return (*notes, f"{IMPUTED}: {filled_in}") if filled_in else notes
 
 

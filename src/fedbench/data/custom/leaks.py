@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbench.data.custom.class_labels import PART_WORDS, folded
+from fedbench.data.custom import split
+from fedbench.data.custom.class_labels import folded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,15 +33,15 @@ def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
         whole_groups: whether a group may not lie in two parts.
     """
     x_train, x_test = parts["x_train"], parts["x_test"]
+    seen = split.seen(parts)
     if x_train.dtype == x_test.dtype and x_train.shape[1:] == x_test.shape[1:]:
         # pictures themselves may not fit into memory
-        known = {hash(row.tobytes()) for row in x_train}
+        known = {hash(row.tobytes()) for row in itertools.compress(x_train, seen)}
         if same := sum(hash(row.tobytes()) in known for row in x_test):
             yield f"{same} of {len(x_test)} test samples equal a training sample in every feature"
     if (train := parts.get("group_train")) is None:
         return
-    held = parts.get("held_train", np.zeros(len(train), dtype=bool))
-    owners = {"training": train[~held], "validation": train[held], "test": parts.get("group_test", train[:0])}
+    owners = {"training": train[seen], "validation": train[~seen], "test": parts.get("group_test", train[:0])}
     cure = "" if whole_groups else ": right for hospitals; for patients write `whole_groups: true`"
     for first, second in itertools.combinations(owners, 2):
         if (both := np.intersect1d(owners[first], owners[second])).size:
@@ -79,7 +80,7 @@ def identifiers(features: pd.DataFrame) -> Iterator[str]:
     for column in features:
         cells = features[column]
         words = {folded(str(word)) for word in cells.dropna().unique()} if cells.dtype.kind in "OU" else set()
-        if words and words <= PART_WORDS.keys():
+        if words and words <= split.PART_WORDS.keys():
             yield f"the feature {column!r} looks like a split: write `split: {column}`, or `drop: [{column}]`"
         counted = cells.dtype.kind in "iuOU"
         distinct = counted and len(cells) >= LEAST and cells.nunique() == len(cells)

@@ -182,7 +182,7 @@ def _decimal(file: Path, text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _without_gaps(
-    file: Path, gaps: pd.DataFrame, missing: str, named: Sequence[str], again: str = ""
+    file: Path, gaps: pd.DataFrame, missing: str, named: Sequence[str], again: str
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return which rows are used [n], by the empty cells of each, and a note on those that are not."""
     bad = gaps.any(axis=1).to_numpy()

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -22,18 +21,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from fedbench.data.custom import class_labels, leaks
+from fedbench.data.custom import class_labels, leaks, split
 from fedbench.data.custom.arrays import npz_has_both, npz_parts, numbered_sites
 from fedbench.data.custom.spec import OwnSpec
-from fedbench.data.dataset import SPLIT, Arrays, Dataset
+from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.decoding import Pictures
 from fedbench.data.files import digest_of
-from fedbench.data.labels import hold_out
 from fedbench.data.picture import Form
 from fedbench.errors import UserError, unknown
 from fedbench.files import Mark, mark
 from fedbench.project import Folder
-from fedbench.random import stream
 from fedbench.safe_yaml import read_yaml
 from fedbench.spec import validated
 
@@ -146,8 +143,9 @@ class OwnDataset(Dataset):
         return sites
 
     def count_sites(self) -> int:
-        """Return how many sites have training samples; one may have its few samples in the test part alone."""
-        return len(np.unique(self._known().get("site_train", ())))
+        """Return how many sites have training samples; one may have its few samples in other parts alone."""
+        known = self._known()
+        return len(np.unique(known["site_train"][split.seen(known)])) if "site_train" in known else 0
 
     def facts(self) -> tuple[tuple[int, ...], int]:
         """Return the shape of a sample and the number of classes; of pictures the table alone is read for it."""
@@ -179,7 +177,7 @@ class OwnDataset(Dataset):
             for part in PARTS
             for word, y in zip(parts[f"word_{part}"], parts[f"y_{part}"], strict=True)
         }
-        return Reading.of_dataset(self.spec, parts["x_train"][_seen(parts)], classes)
+        return Reading.of_dataset(self.spec, parts["x_train"][split.seen(parts)], classes)
 
     def _known(self) -> dict[str, Any]:
         return _without_inputs(self, repr(self), mark(self._file))
@@ -187,11 +185,11 @@ class OwnDataset(Dataset):
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
         parts = self.parts()
-        only = np.setdiff1d(parts["y_test"], parts["y_train"])
+        only = np.setdiff1d(parts["y_test"], parts["y_train"][split.seen(parts)])
         if len(only) and len(parts["y_train"]):
             name = parts["classes"][only[0]]
             raise UserError(
-                f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
+                f"{self._file}: the class {name!r} has test samples and none to train on; leave them out"
             )
         self._encode(parts)
         parts["remarks"] += tuple(leaks.remarks(parts, self.whole_groups))
@@ -207,14 +205,14 @@ class OwnDataset(Dataset):
         if spec.is_table and spec.images is None:
             from fedbench.data.custom.encoding import Encoding
 
-            seen = _seen(parts)
+            seen = split.seen(parts)
             encoding = Encoding.learned(train[seen], spec.standardize)
             parts["notes"] += encoding.notes(train, test)
             parts["remarks"] += tuple(leaks.identifiers(train[seen]))
-            table, labels, columns = train[seen], parts["y_train"][seen], encoding.columns()
+            table = train[seen]
             train, test = encoding.of(train), encoding.of(test)
-            parts["remarks"] += tuple(leaks.second_labels(table, train[seen], labels, columns))
-            parts["features"] = encoding.names()
+            columns, parts["features"] = zip(*encoding.features(), strict=True)
+            parts["remarks"] += tuple(leaks.second_labels(table, train[seen], parts["y_train"][seen], columns))
         elif spec.standardize and train.shape[1:] == test.shape[1:]:  # what does not fit is said later
             from fedbench.data.custom.encoding import standardized
 
@@ -234,9 +232,13 @@ class OwnDataset(Dataset):
         labels = {name: parts[name] for name in parts if name.startswith("y_")}
         classes, remarks = class_labels.numbered(self._file, labels, spec.classes, spec.positive)
         rows = {name.replace("y", "row"): np.arange(len(y)) for name, y in labels.items()}
-        remarks += parts.pop("misread", ())
+        remarks += parts.get("remarks", ())
         parts = {"notes": (), **rows, **parts, **classes, "remarks": remarks}
-        return parts if "y_test" in labels else parts | self._split(parts)
+        if "y_test" in labels:
+            return parts
+        if spec.split is not None:
+            return split.by_column(self._file, spec.split, parts.pop("part_train").tolist(), parts)
+        return split.drawn(self._file, spec.test_share, parts, self.whole_groups)
 
     def _columns(self, inputs: bool) -> dict[str, Any]:
         """Return the rows of a table as a training part."""
@@ -249,13 +251,8 @@ class OwnDataset(Dataset):
         table = _table(mark(self._file), self._file, spec.columns, features, spec.drop, spec.missing)
         assert spec.label is not None
         words = table.named[spec.label]
-        parts = {
-            "row_train": table.rows,
-            "notes": table.notes,
-            "misread": table.remarks,
-            "word_train": words,
-            "y_train": as_labels(words),
-        }
+        parts: dict[str, Any] = {"row_train": table.rows, "word_train": words, "y_train": as_labels(words)}
+        parts |= {"notes": table.notes, "remarks": table.remarks}
         if inputs:
             parts["x_train"] = table.features if images is None else table.named[spec.path]
         if spec.group is not None:
@@ -269,56 +266,7 @@ class OwnDataset(Dataset):
                 )
             parts |= {"owner_train": owners, "group_train": pd.factorize(owners)[0]}
         if spec.split is not None:
-            parts["part_train"] = class_labels.parts_of(
-                self._file, spec.split, table.named[spec.split].tolist()
-            )
+            parts["part_train"] = table.named[spec.split]
         if spec.site is not None:
             parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
         return parts
-
-    def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
-        """Return a training and a test part of what is a training part alone; validation rows stay in it, held."""
-        if (said := parts.pop("part_train", None)) is not None:
-            test, held = np.flatnonzero(said == "test"), said == "validation"
-            note = f"{SPLIT} {self.spec.split!r}"
-            if held.any():
-                parts["held_train"] = held
-                note += f"; its {held.sum()} validation rows are used by `validation: own` alone"
-        else:
-            test, how = self._test_part(parts["y_train"], parts.get("group_train"), parts.get("site_train"))
-            how += ", in whole groups" if self.whole_groups else ""
-            note = f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once"
-        train = np.setdiff1d(np.arange(len(parts["y_train"])), test)
-        result: dict[str, Any] = {"notes": (*parts["notes"], note)}
-        for name in [name for name in parts if name.endswith("_train")]:
-            rows = getattr(parts[name], "iloc", parts[name])
-            result |= {name: rows[train], name.replace("train", "test"): rows[test]}
-        return result
-
-    def _test_part(
-        self, y: np.ndarray, group: np.ndarray | None, site: np.ndarray | None
-    ) -> tuple[np.ndarray, str]:
-        """Return the positions of the test part, and where each class is held out: at each site if its groups do."""
-        share, kept, test, how = self.spec.test_share, group if self.whole_groups else None, None, ""
-        if site is not None:
-            how = " over all sites together, as a site has too few groups of a class"
-            with contextlib.suppress(UserError):
-                classes = site * (int(y.max(initial=0)) + 1) + y
-                test, how = hold_out(classes, share, stream(0, "own test part"), kept), " at each site"
-        try:
-            test = hold_out(y, share, stream(0, "own test part"), kept) if test is None else test
-        except UserError as error:
-            raise UserError(f"{self._file}: test_share: {error}") from None
-        if len(y) and len(test) in (0, len(y)):
-            part, cure = ("training", "a smaller") if len(test) else ("test", "a larger")
-            raise UserError(
-                f"{self._file}: test_share: {share:.4g} of each of {len(np.unique(y))} classes leaves no "
-                f"{part} sample of {len(y)}: take {cure} share, or labels of fewer classes"
-            )
-        return test, how
-
-
-def _seen(parts: dict[str, Any]) -> np.ndarray:
-    """Return the rows of the training part [n] that anything may be learned from: all but those held for validation."""
-    seen: np.ndarray = ~parts.get("held_train", np.zeros(len(parts["y_train"]), dtype=bool))
-    return seen

@@ -35,10 +35,7 @@ SETS = {
     "organsmnist": ("OrganSMNIST", 1),
 }
 """Title and number of channels of each. Written here: importing medmnist imports torch, which planning does without."""
-LICENCES = {
-    "dermamnist": "CC BY-NC 4.0",
-    "chestmnist": "CC BY 4.0; NIH asks to cite Wang et al., CVPR 2017",
-}
+LICENCES = {"dermamnist": "CC BY-NC 4.0", "chestmnist": "CC BY 4.0; NIH asks to cite Wang et al., CVPR 2017"}
 
 
 def facts(flag: str) -> Mapping[str, Any]:

@@ -8,15 +8,7 @@ from typing import NamedTuple
 
 from fedbench.report import verdict_words
 from fedbench.results import collect
-from fedbench.results.frame import (
-    DIVERGED,
-    FAILED,
-    INCOMPLETE,
-    NOT_REACHED,
-    NOT_RUN,
-    UNDEFINED,
-    Compared,
-)
+from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED, Compared
 from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NO_REFERENCE, ONE_SEED
 
 TRAINING, UNFINISHED, ELSEWHERE = "in training", collect.UNFINISHED, "not in scale"

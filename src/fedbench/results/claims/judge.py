@@ -22,15 +22,8 @@ from fedbench.results.statistics import (
     quantile,
 )
 
-SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN, NOT_TESTABLE, NOT_TESTED = (
-    "supported",
-    "contradicted",
-    "not supported",
-    "undecided",
-    "not run",
-    "not testable",
-    "not tested",
-)
+SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED = "supported", "contradicted", "not supported", "undecided"
+NOT_RUN, NOT_TESTABLE, NOT_TESTED = "not run", "not testable", "not tested"
 WON, LOST, OPEN = "won", "lost", "open"
 FEWEST = 3
 """Seeds below which nothing is decided."""

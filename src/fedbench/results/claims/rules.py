@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 
 from fedbench.results.statistics import ROUNDING, Array, p_above, p_below, partial_conjunction
+from fedbench.study.claims import Form
 
-Form = Literal["better", "no_worse", "equal", "trend", "ratio", "exists"]
 Holds = Literal["all", "average", "most", "some"]
 
 
