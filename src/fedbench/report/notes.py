@@ -186,8 +186,10 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
 
 def _seeds(frame: pd.DataFrame) -> str:
     """Say how many seeds numbers are of: ``3 seeds``, ``3 to 5 seeds``."""
-    span = " to ".join(dict.fromkeys(map(str, (frame["n_wanted"].min(), frame["n_wanted"].max()))))
-    return f"{span} seed{'s' * (span != '1')}"
+    low, high = frame["n_wanted"].min(), frame["n_wanted"].max()
+    if low != high:
+        return f"{low} to {high} seeds"
+    return "1 seed" if low == 1 else f"{low} seeds"
 
 
 def _visible(frame: pd.DataFrame) -> pd.DataFrame:
@@ -252,8 +254,10 @@ def order(frame: pd.DataFrame) -> str:
     if not taus:
         return ""
     mean, *ends = (f"{tau:.2f}".replace("-", "−") for tau in (sum(taus) / len(taus), min(taus), max(taus)))
-    over = f" on average over {len(taus)} comparisons ({' to '.join(ends)})" * bool(taus[1:])
-    return f"Kendall's τ of the order of methods with the published one: {mean}{over}."
+    said = f"Kendall's τ of the order of methods with the published one: {mean}"
+    if len(taus) == 1:
+        return f"{said}."
+    return f"{said} on average over {len(taus)} comparisons ({' to '.join(ends)})."
 
 
 def gains(paper: Paper, frame: pd.DataFrame) -> str:
@@ -268,9 +272,10 @@ def gains(paper: Paper, frame: pd.DataFrame) -> str:
     ends = known[["low", "high"]].mul(known["sign"], axis=0)
     places = {"gains": ends.min(axis=1) > 0, "loses": ends.max(axis=1) < 0}
     words = [f"{word} in {', '.join(names[at])}" for word, at in places.items() if at.any()]
-    said = f"Federated training {' and '.join(words)}; " * bool(words)
+    said = f"Federated training {' and '.join(words)}; " if words else ""
     rest = len(known) - sum(at.sum() for at in places.values())
-    return f"{said}{rest} of {len(known)} intervals of {'sites’ ' * bool(sites.any())}gains hold 0."
+    what = "sites’ gains" if sites.any() else "gains"
+    return f"{said}{rest} of {len(known)} intervals of {what} hold 0."
 
 
 def trouble(frame: pd.DataFrame, status: str) -> str:

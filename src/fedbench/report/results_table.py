@@ -89,8 +89,9 @@ def _away(block: Block) -> str:
     """Name the scales of a block that has numbers of other scales alone."""
     known = [entry.item for row in block.rows for line in row.entries for entry in line if entry.item]
     scales = sorted({item.scale for item in known if item.shipped})
-    away = bool(scales) and not any(item.of_scale for item in known)
-    return f" ({SHIPPED} scale {', '.join(scales)})" * away
+    if not scales or any(item.of_scale for item in known):
+        return ""
+    return f" ({SHIPPED} scale {', '.join(scales)})"
 
 
 def _entry(item: Compared) -> Entry:

@@ -19,6 +19,7 @@ from fedbench.data.summary import BinaryTask
 from fedbench.errors import UserError
 from fedbench.report import claims, described, tables
 from fedbench.report.document import WORDS, Table
+from fedbench.report.figures import build as figures
 from fedbench.report.layout import Entry, listed
 from fedbench.report.results_table import on_edge
 from fedbench.report.text import MARKDOWN

@@ -209,10 +209,10 @@ class OwnDataset(Dataset):
             encoding = Encoding.learned(train[seen], spec.standardize)
             parts["notes"] += encoding.notes(train, test)
             parts["remarks"] += tuple(leaks.identifiers(train[seen]))
-            table = train[seen]
+            table, labels = train[seen], parts["y_train"][seen]
             train, test = encoding.of(train), encoding.of(test)
             columns, parts["features"] = zip(*encoding.features(), strict=True)
-            parts["remarks"] += tuple(leaks.second_labels(table, train[seen], parts["y_train"][seen], columns))
+            parts["remarks"] += tuple(leaks.second_labels(table, train[seen], labels, columns))
         elif spec.standardize and train.shape[1:] == test.shape[1:]:  # what does not fit is said later
             from fedbench.data.custom.encoding import standardized
 

@@ -103,7 +103,8 @@ class Tuning:
             self._say(f"{self._dataset} {name}: {_choice(trials[name], standing, rule)}")
             made_at, made_by = zip(*(self._made[key] for made in runs for key in made), strict=True)
             commits = " ".join(sorted({*" ".join(made_at).split()}))
-            codes = " ".join(sorted({*made_by})) * all(made_by)  # shipped scores, of no known code, stay
+            # shipped scores, of no known code, stay
+            codes = " ".join(sorted({*made_by})) if all(made_by) else ""
             rows = [rule.row(trial.params, made) for trial, made in zip(trials[name], runs, strict=True)]
             chosen[name] = Choice(commits, codes, trials[name][best].params, rows)
             self._choices.write(chosen)
