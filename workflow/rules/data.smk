@@ -30,8 +30,8 @@ rule partition:
     localrule: True
     params:
         data_dir=subpath(output.arrays, ancestor=3),
-        spec=CALL.partition_spec,
-        seed=CALL.partition_seed,
+        spec=lambda wildcards: CALL.partitioned(wildcards).data.model_dump_json(),
+        seed=lambda wildcards: CALL.partitioned(wildcards).seed,
     shell:
         "python data_prep/partition.py --spec {params.spec:q} --seed {params.seed:q}"
         " --data-dir {params.data_dir:q} > {log:q} 2>&1"

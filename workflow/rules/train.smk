@@ -14,7 +14,7 @@ rule train:
     resources:
         gpu=CALL.gpu,
     params:
-        cell=CALL.cell_name,
+        cell=lambda wildcards: CALL.cell(wildcards).name,
         options=CALL.options,  # nothing of the threads: they would be settled before it is known which cells wait
     shell:
         # status 3: a seed diverged, which is a result; above 128: killed, which the log would not tell

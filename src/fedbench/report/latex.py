@@ -37,8 +37,9 @@ def latex_table(grid: Grid, title: str, notes: Sequence[str], label: str, commen
             pages[-1] += [r"\addlinespace[3pt]", *block]
     size = r"\scriptsize" if grid.wide else r"\footnotesize"
     begin, lines = [size, *_head(grid)] if blocks else [], []
+    label = re.sub(r"[^\w:.+-]", "-", label, flags=re.ASCII)  # any LaTeX takes what is left
     for number, rows in enumerate(pages or [[]]):
-        caption = [rf"\caption{{{escape(title)}}}", rf"\label{{{_reference(label)}}}"]
+        caption = [rf"\caption{{{escape(title)}}}", rf"\label{{{label}}}"]
         lines += [
             r"\begin{table}[tbp]",
             r"\centering\setlength{\tabcolsep}{4pt}\setlength{\belowcaptionskip}{3pt}",
@@ -52,11 +53,6 @@ def latex_table(grid: Grid, title: str, notes: Sequence[str], label: str, commen
 
 def _comment(text: str) -> list[str]:
     return [f"% {' '.join(visible(text).split())}"] if text else []
-
-
-def _reference(label: str) -> str:
-    """Keep what any LaTeX takes in a label."""
-    return re.sub(r"[^\w:.+-]", "-", label, flags=re.ASCII)
 
 
 def _notes(notes: Sequence[str]) -> list[str]:

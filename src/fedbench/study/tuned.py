@@ -83,12 +83,8 @@ def _at_bound(name: str, value: float) -> bool:
 
 
 def _numbers(rows: Iterable[Mapping[str, Any]], name: str) -> set[float]:
-    values = {row[name] for row in rows if _is_number(row.get(name))}
+    values = {row[name] for row in rows if type(row.get(name)) in (int, float)}
     return values | {0 for row in rows if name == POSITIVES and row.get(name, 0) is None}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def tuned_path(paper: Paper, dataset: str, setting: Mapping[str, Value]) -> Path:

@@ -97,10 +97,6 @@ class RuleFunctions:
         """Return the cell that a training job's wildcards name."""
         return self.inputs.cell(**wildcards)
 
-    def cell_name(self, wildcards: Any) -> str:
-        """Return the cell's address on the command line."""
-        return self.cell(wildcards).name
-
     def cell_data(self, wildcards: Any) -> list[str]:
         """List what a cell trains on."""
         return self.inputs.of_cell(self.cell(wildcards))
@@ -142,25 +138,18 @@ class RuleFunctions:
         """Return all of this call's cores for a dataset of pictures, one for any other."""
         return ALL_CORES if datasets.get(wildcards.dataset).of_pictures else 1
 
+    def partitioned(self, wildcards: Any) -> RunSpec:
+        """Return a run that trains on the partition that a job's wildcards name."""
+        return self.inputs.partitioned(**wildcards)
+
     def partition_data(self, wildcards: Any) -> list[str]:
         """List the prepared datasets that a partition is made of."""
-        return self.inputs.prepared(self._partitioned(wildcards))
+        return self.inputs.prepared(self.partitioned(wildcards))
 
     def partition_request(self, wildcards: Any) -> list[str]:
         """List the request to partition again, unless the summary of the partition is there."""
         path = f"{self.config.data_dir}/partitions/{wildcards.dataset}/{wildcards.key}.json"
         return [] if Path(path).is_file() else self._training()
-
-    def partition_spec(self, wildcards: Any) -> str:
-        """Return the data rule of a partition, as JSON."""
-        return self._partitioned(wildcards).data.model_dump_json()
-
-    def partition_seed(self, wildcards: Any) -> int:
-        """Return the seed of a partition."""
-        return self._partitioned(wildcards).seed
-
-    def _partitioned(self, wildcards: Any) -> RunSpec:
-        return self.inputs.partitioned(**wildcards)
 
     def table_inputs(self, wildcards: Any) -> list[str]:
         """List the results that a table shows."""
