@@ -20,6 +20,7 @@ from fedbench.data import datasets
 from fedbench.report import claims
 from fedbench.report import tables as build
 from fedbench.report.document import Table
+from fedbench.report.text import cells_of
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
@@ -167,22 +168,22 @@ def claims_of(of: str) -> claims.ClaimTable:
 def judged(of: str) -> str:
     """Write what shipped numbers say of the claims of ``paper@scale``, those without numbers left out.
 
-    The deciding comparison is shown if it is of this scale.
+    The deciding comparison is that of this scale.
     """
     scale, table = of.partition("@")[2], claims_of(of)
     lines = table.markdown().splitlines()
     cells = [re.split(r"(?<!\\) \| ", f" {line[1:-1]} ") for line in lines if line.startswith("|")]
     shown = [cells[0].index(head) for head in ("Claim", "Published", scale, "Deciding comparison")]
     for line, finding in zip(cells[2:], table.findings, strict=True):
-        if finding.main.scale != scale:
-            line[shown[3]] = "–"
+        at = next(at for at in finding.scales if at.scale == scale)
+        (line[shown[3]],) = cells_of([claims.effect_text(finding, table.paper, at)])
     kept = [line for line in cells if line[shown[2]] != "not run"]
     return "".join(f"| {' | '.join(line[at] for at in shown)} |\n" for line in kept)
 
 
 def glance(papers: list[str]) -> str:
     """Write how many printed results of each paper were measured, at its scale or a shorter one, and what else was."""
-    counted = ("published results", "measured at full length", "only shorter", "not run", "others measured")
+    counted = ("published results", "measured at full length", "of these with one seed", "only shorter", "not run", "others measured")
     head = ["paper", "", *counted]
     lines = [head, ["---"] * len(head)]
     for key in papers:
@@ -191,7 +192,7 @@ def glance(papers: list[str]) -> str:
         firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
         folder = ROOT / "published" / key
         printed = _printed([folder / file for file in firsts])
-        held, others = {"paper": set[str](), "reduced": set[str]()}, set[str]()
+        held, others, single = {"paper": set[str](), "reduced": set[str]()}, set[str](), set[str]()
         for scale, name in itertools.product(held, tables):
             if (ROOT / f"reproduced/{scale}/{key}.csv").exists():
                 rows = shipped(f"{key}/{name}@{scale}")
@@ -202,10 +203,12 @@ def glance(papers: list[str]) -> str:
                 known = (rows["published_mean"] != "") & (name in firsts.values())
                 held[scale] |= {*places[known]}
                 others |= {*places[~known]}
+                single |= {*places[known & (rows["n_seeds"] == 1)]} if scale == "paper" else set()
         only = held["reduced"] - held["paper"]
         left = printed - len(held["paper"] | only)
+        numbers = printed, len(held["paper"]), len(single), len(only), left, len(others)
         said = f"[`{key}`](docs/reference/results/{key}.md)", study.title
-        lines.append([*said, *map(str, (printed, len(held["paper"]), len(only), left, len(others)))])
+        lines.append([*said, *map(str, numbers)])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
