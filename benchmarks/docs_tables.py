@@ -183,7 +183,10 @@ def judged(of: str) -> str:
 
 def glance(papers: list[str]) -> str:
     """Write how many printed results of each paper were measured, at its scale or a shorter one, and what else was."""
-    counted = ("published results", "measured at full length", "of these with one seed", "only shorter", "not run", "others measured")
+    counted = (
+        "published results", "measured at full length", "of these with one seed", "only shorter", "not run",
+        "others measured",
+    )  # fmt: skip
     head = ["paper", "", *counted]
     lines = [head, ["---"] * len(head)]
     for key in papers:
