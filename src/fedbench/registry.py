@@ -83,8 +83,9 @@ def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[
     derived = isinstance(kind, type) and issubclass(kind, base)
     made = vars(kind).get("__dataclass_params__") if derived else None  # not of the class it derives from
     if made is None or not made.frozen:
+        cure = "; its file only imports it: define a class of your own by this name" if kind is base else ""
         raise UserError(
-            f"{label}: {kind!r} has to be a {base.__name__} with @dataclass(frozen=True) above it"
+            f"{label}: {kind!r} has to be a {base.__name__} with @dataclass(frozen=True) above it{cure}"
         )
     fields = {field.name: field.default for field in dataclasses.fields(kind)}
     for key in values:

@@ -53,6 +53,9 @@ def test_a_file_that_defines_nothing_is_named(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(tmp_path)])
     with pytest.raises(UserError, match=r"empty_method\.py has to define 'Method' to be a method"):
         make_method("empty_method", {})
+    (tmp_path / "base_method.py").write_text("from fedbench.method import FederatedMethod as Method\n")
+    with pytest.raises(UserError, match=r"'base_method'.*only imports it: define a class of your own"):
+        make_method("base_method", {})
 
 
 @pytest.mark.parametrize(

@@ -178,8 +178,13 @@ def test_what_breaks_the_contract_is_found(method: type, lr: float, says: str, o
         check_method("mine", {"lr": lr})
 
 
+def subtracting(state: State, new: State) -> State:
+    return new | {"x": state["x"].sub_(new["u"])}
+
+
 RETURNED: list[tuple[type[Good], str]] = [
     (stepping(lambda state, new: None), "step has to return a state, a dict of tensors, not NoneType"),
+    (stepping(subtracting), r"step has to return new tensors \(`state"),
     (stepping(lambda state, new: {"x": new["x"], "u": new["u"]}),
      r"step has to return 'loss' as torch\.float32 \[3\], not NoneType"),
     # it was added to each of the clients: the curve showed their sum
@@ -206,6 +211,15 @@ def test_what_its_functions_return_is_checked_when_it_trains(method: type, says:
     offer(method)
     with pytest.raises(UserError, match=f"test_testing: .*{says}"):
         simulation("mine", {"lr": 0.1}, how=Execution(chunk=None)).run()
+
+
+@pytest.mark.parametrize(
+    ("method", "says"), [row for row in RETURNED if "NoneType" in row[1] or "init" in row[1]][::3]
+)
+def test_the_check_of_a_method_says_what_a_run_says(method: type, says: str, offer: Offer) -> None:
+    offer(method)
+    with pytest.raises(UserError, match=f"test_testing: .*{says}".replace("3", r"\d")):
+        check_method("mine", {"lr": 0.1})
 
 
 def test_a_method_that_keeps_what_its_clients_add_passes(offer: Offer) -> None:

@@ -17,7 +17,8 @@ rule train:
         cell=lambda wildcards: CALL.cell(wildcards).name,
         options=CALL.options,  # nothing of the threads: they would be settled before it is known which cells wait
     shell:
-        # status 3: a seed diverged, which is a result; above 128: killed, which the log would not tell
+        # status 3: a seed diverged, which is a result; above 128: stopped (by SIGINT or SIGTERM), or killed, which the log would not tell
         "fedbench run {params.cell:q} --scale {wildcards.scale:q} {params.options} --cores {threads} > {log:q} 2>&1 || {{ code=$?;"
-        ' [ $code -le 128 ] || echo "error: killed by signal $((code - 128)) (9: often, memory ran out)" >> {log:q};'
+        " [ $code -le 128 ] || case $code in 130|143) echo 'stopped; the same command goes on' ;;"
+        ' *) echo "error: killed by signal $((code - 128)) (9: often, memory ran out)" ;; esac >> {log:q};'
         " [ $code -eq 3 ] || exit $code; }}"

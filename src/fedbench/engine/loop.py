@@ -78,7 +78,15 @@ class Loop:
 
     def _step(self, state: State, batches: list[Batch], decay: float) -> State:
         step = self._compiled or self._method.step
-        new = step(self._problem, state, batches, decay)
+        try:
+            new = step(self._problem, state, batches, decay)
+        except RuntimeError as error:  # clients share what the server sent
+            if "written-to tensor" not in str(error):
+                raise
+            raise UserError(
+                f'{type(self._method).__module__}: step has to return new tensors (`state | {{"x": ...}}`), not to '
+                "change those of `state` in place"
+            ) from None
         if not self._checked:
             check_step(self._method, state, new)
             self._checked = True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import itertools
 import json
 import sys
@@ -30,6 +31,7 @@ from fedbench.method import check_weights
 from fedbench.spec import DataSpec, RunSpec, TrainSpec
 from fedbench.study.cells import Cell, runs_before
 from fedbench.study.configuration import load_paper, study_path
+from fedbench.tasks import detailed
 from fedbench.train import initial_weights
 
 KINKED = (nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.ReLU6, nn.Hardtanh)
@@ -40,7 +42,7 @@ LISTED = 8
 
 def check(cells: Sequence[Cell]) -> None:
     """Check the hyper-parameters, task, network, normalisation and partition rule of all cells, and of what they start
-    from, and the names of sites in the metrics of their tables and figures.
+    from, and the names of sites in the metrics of their tables and figures, and all their metrics.
 
     Raises:
         UserError: something is unknown, missing, of a wrong kind, or does not fit; the place in the YAML is named.
@@ -50,7 +52,7 @@ def check(cells: Sequence[Cell]) -> None:
         for cell in cells
         for run in (*runs_before(cell)[:1], cell.runs[0])
     )
-    _refuse(_misspelt_sites(cells))
+    _refuse(_lost_metrics(cells))
 
 
 def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
@@ -58,13 +60,18 @@ def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
     _refuse(mistake for run in runs for mistake in _mistakes(*run))
 
 
-def _misspelt_sites(cells: Sequence[Cell]) -> Iterator[str]:
-    """Name the sites that metrics ask for (``test_auc@Basel``) and that no dataset among the cells has."""
+def _lost_metrics(cells: Sequence[Cell]) -> Iterator[str]:
+    """Name the metrics of tables and figures, and the sites they ask for (``test_auc@Basel``), that no dataset has."""
     for key in dict.fromkeys(cell.paper for cell in cells):
         runs = {cell.dataset: cell.runs[0] for cell in cells if cell.paper == key}
         for name, spec in load_paper(key).targets.items():
             asked = {metric.partition("@")[2] for metric in spec.metrics} - {""}
-            if asked and runs.keys() >= {*spec.datasets}:
+            if not {*spec.datasets} <= runs.keys():
+                continue
+            for metric in spec.metrics if spec.datasets else ():
+                if all(reasons := [lacks(runs[dataset], metric) for dataset in spec.datasets]):
+                    yield f"{study_path(key)}: {name}: metrics: {reasons[0]}"
+            if asked:
                 known = [site_names(runs[dataset].data.datasets) for dataset in spec.datasets]
                 sites = [*itertools.chain(*filter(None, known))]
                 for site in sorted(asked - {*sites}) if sites and None not in known else ():
@@ -156,11 +163,13 @@ def lacks(run: RunSpec, metric: str) -> str:
     if part not in ("val", "test") or (n_classes := classes_of(run)) is None:
         return ""
     measured = tasks.make_task(run.task).measured(n_classes, run.train)
-    if name.partition("@")[0].removesuffix("_h") in measured:
+    if f"{name.partition('@')[0]}_".startswith(tuple(f"{of}_" for of in measured)):  # a method adds suffixes
         return ""
     label = run.task.name if run.task else tasks.DEFAULT
     has = ", ".join(f"{part}_{name}" for name in measured)
-    return f"{metric} is not measured with {n_classes} classes: task {label!r} measures {has}"
+    options = f"{{metrics: [{name}]}}"
+    cure = f"; write `task: {{name: detailed, options: {options}}}`" if name in detailed.NAMES else ""
+    return f"{metric} is not measured with {n_classes} classes: task {label!r} measures {has}{cure}"
 
 
 def _check_network(run: RunSpec) -> None:
@@ -175,6 +184,10 @@ def _network(run: RunSpec) -> nn.Module:
     """Build a run's network on no device; an empty one where the shape of a sample is not known yet."""
     name, options = run.network.name, run.network.options
     build = registry.find(sys.modules[models.__name__], "network", name, "build")
+    takes = [*inspect.signature(build).parameters.values()][2:]
+    for key in options if all(part.kind is part.POSITIONAL_OR_KEYWORD for part in takes) else ():
+        if key not in (known := [part.name for part in takes]):
+            raise unknown(f"option of network {name!r}", key, known)
     shape, _ = facts(run.data.dataset)
     try:
         seen = as_seen(shape, run.train)

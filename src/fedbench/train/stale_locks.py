@@ -60,7 +60,8 @@ def release_stale_lock(folder: Path = Path(".snakemake")) -> bool:
         elif not alone:
             others = [pid for host, pid in named if host == platform.node() and files.alive(int(pid))]
             print(
-                f"note: another workflow is at work in this folder (process {', '.join(others) or '?'})",
+                f"note: another workflow is at work in this folder (process {', '.join(others) or '?'}); where it "
+                "makes the same files, nothing is done here: wait for it, or stop it",
                 file=sys.stderr,
             )
         print(me, file=users, flush=True)

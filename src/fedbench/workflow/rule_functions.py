@@ -38,11 +38,13 @@ ALL_CORES = 1024
 
 
 def or_exit(function: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-    """Call ``function``; what the user got wrong ends the program with one line, before anything has begun."""
+    """Call ``function``; what the user got wrong, and Ctrl-C, end the program with one line before anything began."""
     try:
         return function(*args, **kwargs)
     except (UserError, OSError) as error:
         raise SystemExit(f"error: {explain(error)}") from None
+    except KeyboardInterrupt:
+        raise SystemExit("stopped; the same command goes on") from None
 
 
 def ending_in_one_line(kind: type[Kind]) -> type[Kind]:

@@ -118,6 +118,15 @@ def test_a_scale_runs_what_it_runs_of_the_other_and_the_datasets_that_are_added(
     assert scaled("mine").train == {"epochs": None, "iterations": 4, "evaluations": 2}
 
 
+def test_a_length_that_the_scale_of_the_other_replaces_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    write(datasets={"More": MORE | {"train": {"iterations": 7}}}, tables={"table1": {"datasets": ["More"]}})
+    for _ in range(2):
+        run(dataset="More")
+    (told,) = caplog.messages
+    assert "mine.yaml: datasets.More.train: iterations: 7 " in told and "iterations: 8 of scale demo" in told
+    assert "`fixed: {train: {iterations: 7}}`" in told
+
+
 def test_a_paper_that_no_scale_names_says_itself_what_it_shortens_or_runs_as_written() -> None:
     base("own", scales={"demo": {"datasets": ["Digits"]}})
     assert scaled("own").datasets == ["Digits"] and not scaled("own").train

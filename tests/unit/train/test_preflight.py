@@ -74,6 +74,7 @@ def test_a_rule_deals_once_for_all_runs_that_share_their_data(monkeypatch: pytes
         ("methods.Plain.algorithm", "fedavgg", r"methods\.Plain: unknown method 'fedavgg'"),
         ("datasets.Digits.data.dataset", "digit", r"datasets\.Digits\.data: unknown dataset 'digit'. Did you mean"),
         (f"{NETWORK}.name", "mlpp", r"datasets\.Digits\.network: unknown network 'mlpp'"),
+        (f"{NETWORK}.options.width", 8, r"datasets\.Digits\.network: .*'width'\. Known: activation, hidden"),
         (f"{NETWORK}.options.hidden", [0], r"datasets\.Digits\.network: .*not \[0\]"),
         (NETWORK, {"name": "cnn", "options": {"kernel": 9}}, r"datasets\.Digits\.network: .*images of 8 x 8"),
         ("defaults.data.partition", {"rule": "dirichlet"}, r"datasets\.Digits\.data\.partition: .* needs delta"),
@@ -205,6 +206,11 @@ def test_as_many_clients_as_sites_and_the_key_is_that_of_their_number() -> None:
         ("test_auc", BY_SITE | {"site": False}, "clients is sites, but 'clinic' does not say who owns"),
         ("test_auc", BY_SITE | {"clients": 4}, r"each of the 3 sites .* data\.clients is 4: set it to 3"),
         ("test_auc@Basle", {"clients": 2}, r"unknown site 'Basle'\. Did you mean 'Basel'\?"),
+        (
+            "test_accuracy",
+            {"clients": 2},
+            r"metrics: test_accuracy is not measured .*`task: \{name: detailed",
+        ),
         ("test_auc@{X}", {"clients": 2}, r"unknown site '\{X\}'"),
     ],
 )

@@ -22,7 +22,7 @@ from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.workflow import requests, training
 from fedbench.workflow.requests import Requests
-from fedbench.workflow.rule_functions import ALL_CORES, RuleFunctions, options_of
+from fedbench.workflow.rule_functions import ALL_CORES, RuleFunctions, options_of, or_exit
 from fedbench.workflow.training import Training, build_from_what_is_there, check_disks, explain
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -223,3 +223,11 @@ def test_folders_that_are_not_there_yet_are_checked_where_they_will_be(
     Path("results").mkdir()
     check_disks(map(Path, ["results/cells/a/b.json", "results/cells/c.json", "logs/x.log"]))
     assert asked == [Path(), Path("results")]
+
+
+def test_ctrl_c_before_the_first_job_is_one_line() -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit, match=r"^stopped; the same command"):
+        or_exit(stop)

@@ -230,7 +230,7 @@ def _checked(file: Path, column: pd.Series, name: str, trained: bool = False) ->
     if words.nunique() > MOST_WORDS:
         raise UserError(
             f"{file}: column {name!r} is not numeric and has {words.nunique()} different words, such as "
-            f"{shortened(words.iloc[0], 40)!r}; write `drop: [{name}]`, or make it one of at most {MOST_WORDS}"
+            f"{shortened(words.iloc[0], 40)!r}; if it names patients, write `group: {name}`, else `drop: [{name}]`"
         )
     return column
 
