@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
@@ -21,11 +22,11 @@ from fedbench.report import claims
 from fedbench.report import tables as build
 from fedbench.report.document import Table
 from fedbench.report.text import cells_of
+from fedbench.results.names import SLOPE
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
 ROOT = Path(__file__).parents[1]
-WORDS = {"not reached": "never"}
 CONTROL = "untrained"
 """The method that learns nothing."""
 
@@ -95,12 +96,13 @@ def cell(rows: pd.DataFrame, digits: int) -> str:
             texts.append(
                 f"{row['mean']:.{short}f}" + (f" ± {row['std']:.{short}f}" if row["n_seeds"] > 1 else "")
             )
-        elif row["status"] == "diverged":
-            texts.append(
-                f"{count_of(row['reason'])}diverged; {values_of_seeds(row['values'], digits)}".rstrip("; ")
-            )
+        elif row["status"] == "not reached" and "inf" not in row["values"]:  # a slope over it
+            texts.append("-")
+        elif row["status"] in ("diverged", "not reached"):
+            numbers = values_of_seeds(row["values"], digits)
+            texts.append(f"{count_of(row['reason'])}{row['status']}; {numbers}".rstrip("; "))
         else:
-            texts.append(WORDS.get(row["status"], row["status"]))
+            texts.append(row["status"])
     return " ".join([*texts[:1], *(f"({text})" for text in texts[1:])]) or "-"
 
 
@@ -111,8 +113,9 @@ def count_of(reason: str) -> str:
 
 
 def values_of_seeds(values: str, digits: int) -> str:
-    """Write the values of the seeds."""
-    return ", ".join(f"{float(pair.partition(':')[2]):.{digits}f}" for pair in values.split())
+    """Write the values of the seeds that have a finite one."""
+    numbers = (float(pair.partition(":")[2]) for pair in values.split())
+    return ", ".join(f"{x:.{0 if abs(x) >= 10 else digits}f}" for x in numbers if math.isfinite(x))
 
 
 def written(
@@ -140,7 +143,12 @@ def written(
         parts = zip(columns, place, strict=True)
         line.append(
             ", ".join(
-                f"{axis} = {value}" if axis in settings else names.get(value, value) for axis, value in parts
+                names.get(value, value)
+                if axis not in settings
+                else f"{value} over {axis}"
+                if value == SLOPE
+                else f"{axis} = {value}"
+                for axis, value in parts
             )
         )
         line += beside.values()

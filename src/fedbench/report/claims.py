@@ -195,7 +195,7 @@ def _row(paper: Paper, finding: Finding, at: AtScale) -> dict[str, object]:
     claim, verdict = finding.claim, at.verdict
 
     def ends(effect: Effect, *names: str) -> dict[str, float]:
-        low, high = (effect.low, effect.high) if verdict.seeds > 1 else (math.nan, math.nan)
+        low, high = (effect.low, effect.high) if effect.seeds > 1 else (math.nan, math.nan)
         return dict(zip(names, (effect.mean, low, high), strict=True))
 
     return {
@@ -254,12 +254,12 @@ def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
 
 
 def seeds_text(finding: Finding, at: AtScale | None = None) -> str:
-    """Return how many seeds there are, and q, by default at the scale that decides."""
+    """Return how many seeds the deciding effect has, and q, by default at the scale that decides."""
     at = at or finding.main
     if not at.ran:
         return ABSENT
     q = "" if math.isnan(at.q) else f", q = {at.q:.3f}"
-    return f"{at.verdict.seeds}{q}"
+    return f"{at.verdict.decides.seeds}{q}"
 
 
 def remarks(findings: Sequence[Finding]) -> list[str]:

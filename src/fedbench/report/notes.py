@@ -50,10 +50,12 @@ def below(
     measured = {*zip(ran["dataset"], ran["method"], strict=True)}
     not_tuned = [cell for cell in plan.untuned(cells) if (cell.dataset, cell.method) in measured]
     first = [_numbers(paper, spec, frame), letters(paper, frame), signs(spec, frame, plan.config.tolerance)]
-    ours = [of for name, of in paper.datasets.items() if name in {*frame["dataset"]} and not of.printed]
+    shown = {*_visible(frame)["dataset"]}
+    ours = {name: of.note for name, of in paper.datasets.items() if name in shown and not of.printed}
     doubts = _visible(frame).query("doubt != ''")
     notes = [
         " ".join(filter(None, first)),
+        f"{', '.join(ours)}: not in the paper; there is no published value." * bool(ours and spec.published),
         described.other_data(cells, made["data"], folder),
         other_code(cells, made["other_code"]),
         *(trouble(frame, status) for status in (NOT_RUN, FAILED)),
@@ -66,12 +68,12 @@ def below(
         *described.weights(cells),
         *described.tasks(cells, folder),
         *(described.sites(cells, folder) if any("site_" in m or "@" in m for m in spec.metrics) else []),
-        *(f"{of.note.rstrip('.')}." for of in ours if of.note),
+        *(f"{note.rstrip('.')}." for note in ours.values() if note),
         *(trouble(frame, status) for status in (DIVERGED, UNDEFINED, INCOMPLETE)),
         *(idle_runs(frame, word) for word in run_facts.MEANING),
-        moving(frame),
+        moving(frame, any(run.train.decay_at for cell in cells for run in cell.runs)),
         listed("†", _at(doubts, doubts["doubt"])),
-        listed("published, but no name of this study", compare.unknown_names(paper, spec)),
+        listed("published, but in no table of this study", compare.unknown_names(paper, spec)),
     ]  # fmt: skip
     return [note for note in notes if note]
 
@@ -89,7 +91,7 @@ def _numbers(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> str:
     apart = METRIC in (*spec.rows, *spec.columns)
     what = first + "".join(f", {name}" if apart else f" ({name})" for name in others)
     ours = "mean ± standard deviation over seeds" if (frame["n_wanted"] > 1).any() else "one seed"
-    return f"{what[0].upper()}{what[1:]}: {ours}."
+    return f"{what[0].upper()}{what[1:]}{f': {ours}' * bool((frame['n_seeds'] > 0).any())}."
 
 
 def letters(paper: Paper, frame: pd.DataFrame) -> str:
@@ -168,7 +170,7 @@ def selection(paper: Paper, cells: Sequence[Cell]) -> str:
 def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
     """Explain the signs of a table, as far as they occur."""
     several = frame.loc[frame["n_seeds"] > 0, "method"].nunique() > 1
-    line = "row" if "method" in spec.columns else "column"
+    line = "row" if "method" in spec.columns else "column" + ", metric by metric" * (METRIC in spec.rows)
     apart = ", ours and published separately" if (frame["shown"] & frame["printed"].notna()).any() else ""
     marks = {
         f"Bold: best in {line}{apart}": several,
@@ -186,7 +188,8 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
 
 def _seeds(frame: pd.DataFrame) -> str:
     """Say how many seeds numbers are of: ``3 seeds``, ``3 to 5 seeds``."""
-    low, high = frame["n_wanted"].min(), frame["n_wanted"].max()
+    seeds = frame["n_wanted"].where(frame["status"] != INCOMPLETE, frame["n_seeds"])
+    low, high = seeds.min(), seeds.max()
     if low != high:
         return f"{low} to {high} seeds"
     return "1 seed" if low == 1 else f"{low} seeds"
@@ -291,14 +294,18 @@ def idle_runs(frame: pd.DataFrame, word: str) -> str:
     return listed(run_facts.MEANING[word], _at(rows, seeds))
 
 
-def moving(frame: pd.DataFrame) -> str:
-    """Count the results that were still changing at the end of training, by more than what matters in a fifth of it."""
+def moving(frame: pd.DataFrame, decays: bool = False) -> str:
+    """Count the results that still changed by more than what matters in the last fifth of training.
+
+    Where step sizes fall (``decays``), that ends when they first do.
+    """
     known = frame[frame["shown"] & (frame["mean"] + frame["pace"]).notna() & (frame["matters"] > 0)]
     late = known[known["moving"] != ""]
     if late.empty:
         return ""
     limits = " or ".join(sorted({f"{limit:g}" for limit in late["matters"]}))
+    end = "before the step size was reduced" if decays else "of training"
     return (
-        f"{len(late)} of {len(known)} curves had not levelled off (more than {limits} in the last "
-        "fifth before the step size was reduced); longer training may change these results."
+        f"{len(late)} of {len(known)} curves had not levelled off (more than {limits} in the last fifth {end}); "
+        "longer training may change these results."
     )

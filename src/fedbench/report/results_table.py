@@ -38,6 +38,7 @@ def table_of_results(plan: Plan, name: str) -> Table:
     grid = layout(plan.study, spec, axes, frame)
     made = provenance(cells)
     mark = stamp(made["commits"], [run["key"] for cell in made["cells"] for run in cell["runs"]])
+    mark += f"; of {SHIPPED}: column commit of the CSV" * bool(frame["shipped"].any())
     return Table(
         paper=plan.study.key,
         name=name,
@@ -70,7 +71,7 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Gr
     """
     second = set() if METRIC in (*spec.rows, *spec.columns) else {*spec.metrics[1:]}
     frame = frame.assign(
-        best=verdicts.best(frame, frame["mean"].where(frame["status"] == FINISHED)),
+        best=verdicts.best(frame, frame["mean"]),
         printed_best=verdicts.best(frame, frame["printed"]),
         second=frame["metric"].isin(second),
     )
@@ -124,9 +125,13 @@ def state_text(ours: Measured, decimals: int) -> tuple[str, str]:
     if status in (DIVERGED, FAILED):
         count = f" {ours.n_bad}/{ours.n_wanted}" if ours.n_bad and ours.n_wanted > 1 else ""
         return f"{status}{count}{mark}", ""
+    reached = [f"{value:.{decimals}f}" for value in ours.values.values() if math.isfinite(value)]
+    if status == NOT_REACHED and (missed := len(ours.values) - len(reached)):  # a slope misses nothing itself
+        count = f" {missed}/{len(ours.values)}" if len(ours.values) > 1 else ""
+        return f"{status}{count}{mark}", f" ({', '.join(reached)})" * bool(reached)
     if ours.reason == NO_MODEL:
         return f"{ours.reason}{mark}", ""
-    return (status if status in (UNDEFINED, NOT_REACHED) else ABSENT), ""
+    return (status if status == UNDEFINED else ABSENT), ""
 
 
 def gain_text(gain: Compared) -> tuple[str, str]:

@@ -114,6 +114,8 @@ def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_fo
     """It has no ends where a rival diverged in all seeds but one."""
     finish(claimed, REDUCED, LEAD)
     finding = find(Plan(REDUCED))[0]
+    fewer = replace(finding.main, verdict=replace(finding.main.verdict, seeds=1))  # at another setting
+    assert tables.seeds_text(finding, fewer).startswith("3"), "of the comparison that is shown"
     verdict = replace(finding.main.verdict, decides=Effect(0.02, -math.inf, math.inf, seeds=3))
     unbounded = replace(finding, scales=[replace(finding.main, verdict=verdict)])
     assert tables.effect_text(unbounded, Plan(REDUCED).study).startswith("+0.020 [−∞, ∞] on ")

@@ -94,6 +94,7 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
     paces, said = [0.03, -0.02, 0.001, math.nan, 0.5], ["+0.030", "−0.020", "", "", ""]
     frame = numbers(pace=paces, moving=said, where=list("abcde"), matters=[0.01] * 4 + [0.0])
     assert notes.moving(frame).startswith("2 of 3 curves had not levelled off")
+    assert "last fifth of training" in notes.moving(frame) and "step size" in notes.moving(frame, decays=True)
 
 
 def test_a_sign_is_explained_where_it_occurs() -> None:
@@ -124,6 +125,10 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
     assert "elsewhere, 1 seed." in said(shipped.assign(n_wanted=1))
     several = pd.concat([shipped, shipped.assign(n_wanted=3), frame.assign(n_wanted=9)])
     assert "‡: (partly) trained elsewhere, 3 to 5 seeds." in said(several), "of shipped numbers alone"
+    partial = pd.concat([shipped, shipped.assign(status="incomplete")])
+    assert "elsewhere, 3 to 5 seeds." in said(partial), "with 3 of 5 those that there are"
+    by_metric = SPEC.model_copy(update={"rows": ["dataset", "method", "metric"]})
+    assert "best in column, metric by metric" in notes.signs(by_metric, rivals, 0.01)
     assert said(frame.assign(difference=math.nan, low=0.1)).startswith("In brackets")
     left_out = pd.concat([frame, frame.assign(doubt="typo", status="not run")])
     assert "†" not in said(left_out) and "†" in said(left_out[1:]), "where nothing ran all is shown"
@@ -168,7 +173,7 @@ def compared(**columns: list[object]) -> pd.DataFrame:
 
 def test_a_table_is_a_function_of_one_frame() -> None:
     """The best are equal in the digits shown; of the order of three methods that are printed two pairs agree."""
-    frame = compared(mean=[0.9004, 0.9001, 0.95, 0.7], printed=[0.8, 0.9, 0.95, math.nan],
+    frame = compared(mean=[0.9004, 0.9001, math.nan, 0.7], printed=[0.8, 0.9, 0.95, math.nan],
                      status=["finished", "finished", "diverged", "finished"], n_bad=[0, 0, 2, 0])  # fmt: skip
     spec = TableSpec(
         title="T", datasets=["FashionMNIST"], rows=["method"], columns=["p"], metrics=["test_auc"]
@@ -185,6 +190,8 @@ def test_a_table_is_a_function_of_one_frame() -> None:
         ("diverged 2/3", False, "0.95", True, ""),
         ("0.700", False, "–", False, ""),
     ]
+    partial = layout(paper, spec, axes, frame.assign(status="incomplete", mean=[0.9, 0.91, 0.5, 0.7]))
+    assert [entry.best for entry in partial.entries] == [False, True, False, False], "what is shown counts"
     assert notes.order(frame) == "", "two methods have no order"
     three = compared(mean=[0.7, 0.9, 0.8, 0.6], printed=[0.8, 0.9, 0.95, math.nan])
     assert notes.order(three).endswith(": 0.33.")
@@ -232,6 +239,20 @@ def test_an_average_is_over_the_seeds_that_all_have_and_a_twin_on_one_dataset_is
 def test_what_learned_nothing_is_counted_among_the_seeds_that_ended() -> None:
     item = Measured(mean=0.5, status="incomplete", n_seeds=2, n_wanted=3, idle={"flat": [1]})
     assert state_text(item, 3) == ("0.500", " (2/3) (1/2 flat)")
+
+
+def test_of_seeds_that_miss_a_target_are_told_how_many_and_what_the_others_took() -> None:
+    missed = Measured(status="not reached", values={0: 10.0, 1: math.inf, 2: 16.0})
+    assert state_text(missed, 0) == ("not reached 1/3", " (10, 16)")
+    assert state_text(replace(missed, values={0: math.inf}), 0) == ("not reached", "")
+    assert state_text(replace(missed, values={0: -0.5}), 2) == ("–", ""), "a slope over it"
+
+
+def test_a_seed_is_named_only_where_something_ran() -> None:
+    spec = SPEC.model_copy(update={"metrics": ["test_auc"]})
+    frame = numbers(n_seeds=[0], n_wanted=[1])
+    said = [notes._numbers(load_paper("localscgdam"), spec, frame.assign(n_seeds=n)) for n in (0, 1)]
+    assert said == ["Test AUC.", "Test AUC: one seed."]
 
 
 def test_a_figure_is_a_function_of_one_frame() -> None:

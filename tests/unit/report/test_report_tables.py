@@ -166,7 +166,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project) -> None:
     row = line(made.tex(), r"\quad my\_method\_5")
     assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
     assert "counts as 3 runs with this spread" in made.markdown()
-    assert "no name of this study: method CoDDA." in made.markdown()
+    assert "in no table of this study: method CoDDA." in made.markdown()
     assert made.rows.set_index("method")["verdict"]["CoDA"] == "no reference"
 
 
@@ -180,7 +180,8 @@ def test_a_label_is_what_tables_and_claims_print_and_no_column_is_for_print_that
     text = table.markdown()
     assert "| CoDA & co" in text and r"CoDA \& co" in table.tex()
     assert {*table.rows["method"]} == {*METHODS}, "numbers keep the name"
-    assert "Digits" in text and "paper" not in line(text, "Method")
+    assert "Digits: not in the paper; there is no published value." in table.below
+    assert "paper" not in line(text, "Method")
     assert " & co) |" in claims.claim_table(Plan(demo)).markdown(), "the rival that decides"
 
 
