@@ -75,7 +75,6 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     """Check that a method keeps the rules of :class:`fedbench.method.FederatedMethod`.
 
     Raises:
-        UserError: its functions return what no run can take; the message is that of `fedbench run`.
         AssertionError: the model does not move or diverges, a run is not repeatable, depends on how many clients are
             stacked, does not survive a stop, loses batch-norm statistics, or breaks when clients are unequal or take
             turns; ``step`` adds what is lost after the round, or ``init_own`` returns the axis of clients. The message
@@ -85,8 +84,7 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     def run(how: Execution = DEFAULT, **train: Any) -> Simulation:
         return simulation(method, params, toy(n_classes=n_classes), how, **train)
 
-    run(rounds=1).run()
-    _check_kept(run(rounds=1))
+    _check_kept(run)
     fewer = simulation(method, params, toy((24, 24), n_classes)).state.own
     for name, tensor in run().state.own.items():
         assert (tensor.shape[1:2], fewer[name].shape[1:2]) != ((3,), (2,)), (
@@ -115,8 +113,13 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     )
 
 
-def _check_kept(run: Simulation) -> None:
-    """Check that what ``step`` adds to a client's state is kept after the round, unless ``end`` may read it."""
+def _check_kept(simulated: Callable[..., Simulation]) -> None:
+    """Check that what ``step`` adds to a client's state is kept after the round, unless ``end`` may read it.
+
+    Before, a round says as UserError what `fedbench run` says of what its functions return.
+    """
+    simulated(rounds=1).run()
+    run = simulated(rounds=1)
     if type(run.method).end is not FederatedMethod.end:
         return
     step, added = run.method.step, set[str]()
