@@ -75,6 +75,7 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     """Check that a method keeps the rules of :class:`fedbench.method.FederatedMethod`.
 
     Raises:
+        UserError: its functions return what no run can take; the message is that of `fedbench run`.
         AssertionError: the model does not move or diverges, a run is not repeatable, depends on how many clients are
             stacked, does not survive a stop, loses batch-norm statistics, or breaks when clients are unequal or take
             turns; ``step`` adds what is lost after the round, or ``init_own`` returns the axis of clients. The message
@@ -84,7 +85,8 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     def run(how: Execution = DEFAULT, **train: Any) -> Simulation:
         return simulation(method, params, toy(n_classes=n_classes), how, **train)
 
-    _check_kept(run)
+    run(rounds=1).run()
+    _check_kept(run(rounds=1))
     fewer = simulation(method, params, toy((24, 24), n_classes)).state.own
     for name, tensor in run().state.own.items():
         assert (tensor.shape[1:2], fewer[name].shape[1:2]) != ((3,), (2,)), (
@@ -96,9 +98,7 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     assert not torch.allclose(end["x"], run().server["x"], 1e-5, 1e-6), (
         f"{method} never moved the model: does `step` return the new x?"
     )
-    _check_repeatable(
-        run, end, f"{method} gives other numbers when it is run again: no randomness of its own is allowed"
-    )
+    _check_repeatable(run, end, f"{method} gives other numbers when run again: no randomness of its own")
     _check_stacking(run, f"{method} depends on how many clients are stacked: tensors of a client's state start with "
                     "the axis of clients, and `step` returns new tensors instead of changing old ones")  # fmt: skip
     turns: dict[str, Any] = {
@@ -106,20 +106,20 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     }  # fmt: skip
     _check_stop(functools.partial(run, **turns), f"{method} gives other numbers after a stop: what outlives a "
                 "round belongs into the server's state or into `own`")  # fmt: skip
-    normed = simulation(method, params, toy((24, 24), n_classes), network=CONV, rounds=2)
-    start = normed.server["buffers"].clone()
-    assert not torch.equal(_trained(normed)["buffers"], start), (
-        f"{method} leaves batch-norm statistics as they were: give buffers_of(state) to the network"
+    _check_statistics(
+        simulation(method, params, toy((24, 24), n_classes), network=CONV, rounds=2),
+        f"{method} leaves batch-norm statistics as they were: give buffers_of(state) to the network",
     )
 
 
-def _check_kept(simulated: Callable[..., Simulation]) -> None:
-    """Check that what ``step`` adds to a client's state is kept after the round, unless ``end`` may read it.
+def _check_statistics(run: Simulation, message: str) -> None:
+    """Check that training moves the statistics of batch-norm."""
+    start = run.server["buffers"].clone()
+    assert not torch.equal(_trained(run)["buffers"], start), message
 
-    Before, a round says as UserError what `fedbench run` says of what its functions return.
-    """
-    simulated(rounds=1).run()
-    run = simulated(rounds=1)
+
+def _check_kept(run: Simulation) -> None:
+    """Check that what ``step`` adds to a client's state is kept after the round, unless ``end`` may read it."""
     if type(run.method).end is not FederatedMethod.end:
         return
     step, added = run.method.step, set[str]()

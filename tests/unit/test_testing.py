@@ -158,7 +158,7 @@ def test_what_end_reads_of_a_step_is_not_lost(offer: Offer) -> None:
         (Good, 1e38, "diverged on easy data"),
         (stepping(in_place), 0.1, "depends on how many clients are stacked"),
         (stepping(mixing_clients), 0.1, "depends on how many clients are stacked"),
-        (stepping(random), 0.1, "gives other numbers when it is run again"),
+        (stepping(random), 0.1, "gives other numbers when run again"),
         (Remembers, 0.1, "gives other numbers after a stop"),
         (stepping(lambda state, new: new | {"x": state["x"], "u": state["u"]}), 0.1, "never moved the model"),
         (WithoutStatistics, 0.1, "leaves batch-norm statistics as they were"),
