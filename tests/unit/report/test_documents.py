@@ -78,7 +78,7 @@ def test_the_readme_counts_the_methods_of_the_arena() -> None:
     arena = yaml.safe_load((ROOT / "config/studies/arena.yaml").read_text(encoding="utf-8"))
     count = len(arena["methods"].keys() - {"Random", "Pooled"})
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    places = [f"with {count} methods, all tuned", f"| {count} in the arena", f"; {count} of them"]
+    places = [f"with {count} methods on the same data", f"| {count} in the arena", f"; {count} of them"]
     assert [place for place in places if place not in readme] == []
 
 
