@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedbench import algorithms, models, registry, tasks
+from fedbench import algorithms, metric_table, models, registry, tasks
 from fedbench.data import datasets, partitions
 from fedbench.data.clients import as_seen
 from fedbench.data.datasets import count_sites, site_names
@@ -68,8 +68,9 @@ def _lost_metrics(cells: Sequence[Cell]) -> Iterator[str]:
             asked = {metric.partition("@")[2] for metric in spec.metrics} - {""}
             if not {*spec.datasets} <= runs.keys():
                 continue
-            # one cell may be run for its other metrics
-            for metric in spec.metrics if spec.datasets and len(cells) > 1 else ():
+            # one cell may be run for its other metrics; budgets and a method's own points are known when they run
+            known_metrics = [metric for metric in spec.metrics if metric in metric_table.known(None)]
+            for metric in known_metrics if spec.datasets and len(cells) > 1 else ():
                 if all(reasons := [lacks(runs[dataset], metric) for dataset in spec.datasets]):
                     yield f"{study_path(key)}: {name}: metrics: {reasons[0]}"
             if asked:
@@ -164,7 +165,7 @@ def lacks(run: RunSpec, metric: str) -> str:
     if part not in ("val", "test") or (n_classes := classes_of(run)) is None:
         return ""
     measured = tasks.make_task(run.task).measured(n_classes, run.train)
-    if f"{name.partition('@')[0]}_".startswith(tuple(f"{of}_" for of in measured)):  # a method adds suffixes
+    if name.partition("@")[0].removesuffix("_h") in measured:
         return ""
     label = run.task.name if run.task else tasks.DEFAULT
     has = ", ".join(f"{part}_{name}" for name in measured)
