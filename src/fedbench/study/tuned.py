@@ -51,7 +51,9 @@ class Tuned:
 
     def trials(self, run: RunSpec) -> str:
         """Say how long the trials were, and that it is too short for ``run`` if it is; empty if it is not known."""
-        train = self.protocol.get("train") or {}
+        given = self.protocol.get("set") or {}  # a length that the call of `fedbench tune` set comes first
+        called = {name: given[f"train.{name}"] for name in LENGTHS if f"train.{name}" in given}
+        train = called or self.protocol.get("train") or {}
         unit = next((name for name in LENGTHS if train.get(name) is not None), None)
         if unit is None or not self.values:
             return ""

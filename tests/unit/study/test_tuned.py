@@ -57,6 +57,10 @@ def test_a_call_says_whose_constants_count(constants: Constants | None, lr: floa
     write_yaml(Path("config/tuned/toy/Digits.yaml"), trials)
     cells = small().cells()
     assert small().tuned(cells[1]).trials(cells[1].runs[0]) == "trials of 3 iterations", "nearly as long"
+    called = {"protocol": {"train": {"iterations": 3}, "set": {"train.iterations": 4}}}
+    write_yaml(Path("config/tuned/toy/Digits.yaml"), trials | called)
+    assert small().tuned(cells[1]).trials(cells[1].runs[0]) == "trials of 4 iterations", "as --set gave them"
+    write_yaml(Path("config/tuned/toy/Digits.yaml"), trials)
     said = " ".join(described.chosen(small(), cells))
     assert "boundary of the search grid: Digits: Proximal mu." in said, "Plain's step lies inside"
 
