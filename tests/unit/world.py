@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,27 @@ def saved(
 ) -> Execution:
     """Execute a run with a checkpoint after every round."""
     return Execution(chunk=chunk, checkpoint=path, checkpoint_seconds=0, on_round=on_round)
+
+
+class KilledError(Exception):
+    """Stands for a killed process."""
+
+
+def interrupted(
+    run: RunSpec, arrays: Arrays, path: Path, at: set[int], chunk: int | None = 1
+) -> tuple[Simulation, Outcome]:
+    """Train with a checkpoint each round, killed in the given rounds before their checkpoint is written."""
+    left = set(at)
+
+    def die(progress: Progress) -> None:
+        if progress.round in left:
+            left.remove(progress.round)
+            raise KilledError
+
+    while True:
+        simulation = Simulation(run, arrays, CPU, saved(path, die, chunk))
+        with contextlib.suppress(KilledError):
+            return simulation, simulation.run()
 
 
 def tiny_norm(shape: tuple[int, ...] = (1, 6, 6), outputs: int = 1) -> nn.Module:
