@@ -98,6 +98,15 @@ def images(
     return Arrays(x_train, y_train, x_test, y_test, clients, np.sort(order[sum(sizes) :]), n_classes)
 
 
+def rare(positives: Sequence[int], size: int = 20, dtype: type = np.float32) -> Arrays:
+    """Make images of one client per entry, with that many positives among ``size`` samples."""
+    arrays = images((size,) * len(positives), dtype=dtype)
+    arrays.y_train[:] = 0
+    for client, number in zip(arrays.clients, positives, strict=True):
+        arrays.y_train[client[:number]] = 1
+    return arrays
+
+
 def points(
     sizes: Sequence[int] = (20, 26, 31), test: int = 40, features: int = 3, dtype: type = np.float64
 ) -> Arrays:
@@ -170,10 +179,6 @@ def tiny_norm(shape: tuple[int, ...] = (1, 6, 6), outputs: int = 1) -> nn.Module
     return nn.Sequential(
         convolution, norm, nn.LeakyReLU(0.1), nn.Flatten(), nn.Linear(2 * (shape[1] - 2) ** 2, outputs)
     )
-
-
-def damage(path: Path, change: Callable[[bytes], bytes]) -> None:
-    path.write_bytes(change(path.read_bytes()))
 
 
 def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
