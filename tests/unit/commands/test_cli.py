@@ -75,7 +75,6 @@ def test_options_reach_the_cells_and_a_cells_name_names_its_paper_but_a_pattern_
         ("table toy/figure1", "`fedbench figure toy/figure1` draws it"),
         ("figure table1", "`fedbench table toy/table1` builds it"),
         ("table toy/claims", "`fedbench claims toy` prints them"),
-        ("typeset tables/none.tex", "tables/none.tex"),
         ("schema studdy", "unknown kind of file 'studdy'. Did you mean 'study'"),
     ],
 )
@@ -252,3 +251,7 @@ def test_what_is_committed_is_what_the_code_says() -> None:
     for kind in schema.FILES:
         committed = (ROOT / schema.FOLDER / f"{kind}.json").read_text(encoding="utf-8")
         assert committed == schema.text_of(kind), cure
+
+
+def test_a_table_that_is_not_there_is_not_typeset() -> None:
+    assert "tables/none.tex" in call("typeset", "tables/none.tex", status=2).output
