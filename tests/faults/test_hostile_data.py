@@ -79,8 +79,6 @@ class Pickled:
         ({"y": npy(Y), "x_test": npy(X), "y_test": npy(np.array(["a", "b"] * 20))}, "text in one part and numbers"),
         ({"group": npy(np.full(40, 1e300))}, "groups must be whole numbers or names"),
         ({"group": npy(np.full(40, 2**63 + 5, np.uint64))}, "groups must be whole numbers or names"),
-        ({"x_val": npy(X[:, :1]), "y_val": npy(Y)}, "make them alike"),
-        ({"x_val": npy((X > 0).astype(np.uint8)), "y_val": npy(Y)}, "make them alike"),
         ({"x\n\x1b" + "x" * 30_000: npy(X)}, "unknown array in mine.npz"),
     ],
 )  # fmt: skip

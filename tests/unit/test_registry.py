@@ -77,10 +77,8 @@ def test_a_mistake_in_a_file_is_one_line_with_its_place(
     (package / "ours").mkdir()
     for name, path in (("faulty", package / "ours/faulty.py"), ("broken", package / "registry_nowhere.py")):
         path.write_text(text)
-        place = f"{path}, line {line}: "
-        with pytest.raises(
-            UserError, match=f"method '{name}'.*{re.escape(place)}.*{re.escape(says)}"
-        ) as raised:
+        place = re.escape(f"{path}, line {line}: ")
+        with pytest.raises(UserError, match=f"method '{name}'.*{place}.*{re.escape(says)}") as raised:
             make_method(name, {})
         assert "\n" not in str(raised.value)
 

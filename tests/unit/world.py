@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,15 @@ def images(
     return Arrays(x_train, y_train, x_test, y_test, clients, np.sort(order[sum(sizes) :]), n_classes)
 
 
+def rare(positives: Sequence[int], size: int = 20, dtype: type = np.float32) -> Arrays:
+    """Make images of one client per entry, with that many positives among ``size`` samples."""
+    arrays = images((size,) * len(positives), dtype=dtype)
+    arrays.y_train[:] = 0
+    for client, number in zip(arrays.clients, positives, strict=True):
+        arrays.y_train[client[:number]] = 1
+    return arrays
+
+
 def points(
     sizes: Sequence[int] = (20, 26, 31), test: int = 40, features: int = 3, dtype: type = np.float64
 ) -> Arrays:
@@ -142,16 +152,33 @@ def saved(
     return Execution(chunk=chunk, checkpoint=path, checkpoint_seconds=0, on_round=on_round)
 
 
+class KilledError(Exception):
+    """Stands for a killed process."""
+
+
+def interrupted(
+    run: RunSpec, arrays: Arrays, path: Path, at: set[int], chunk: int | None = 1
+) -> tuple[Simulation, Outcome]:
+    """Train with a checkpoint each round, killed in the given rounds before their checkpoint is written."""
+    left = set(at)
+
+    def die(progress: Progress) -> None:
+        if progress.round in left:
+            left.remove(progress.round)
+            raise KilledError
+
+    while True:
+        simulation = Simulation(run, arrays, CPU, saved(path, die, chunk))
+        with contextlib.suppress(KilledError):
+            return simulation, simulation.run()
+
+
 def tiny_norm(shape: tuple[int, ...] = (1, 6, 6), outputs: int = 1) -> nn.Module:
     """Build a convolution, batch-norm, leaky ReLU and linear layer: 55 parameters for 6 x 6 images."""
     convolution, norm = nn.Conv2d(shape[0], 2, 3, bias=False), nn.BatchNorm2d(2)
     return nn.Sequential(
         convolution, norm, nn.LeakyReLU(0.1), nn.Flatten(), nn.Linear(2 * (shape[1] - 2) ** 2, outputs)
     )
-
-
-def damage(path: Path, change: Callable[[bytes], bytes]) -> None:
-    path.write_bytes(change(path.read_bytes()))
 
 
 def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:

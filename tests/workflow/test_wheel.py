@@ -80,9 +80,8 @@ def test_the_commands_work_in_an_empty_folder_and_write_there_alone(installed: P
     made = contents(tmp_path / "tables")
     assert b"0.977" in made["localscgdam/table1.md"]
     assert b"reproduced/reduced/" in made["localscgdam/table1.csv"]
-    assert not any(str(installed).encode() in content for content in made.values()), (
-        "no place of this machine"
-    )
+    place = str(installed).encode()
+    assert not any(place in content for content in made.values()), "no place of this machine"
     assert {path.name for path in tmp_path.iterdir()} <= {"data", "results", "tables"}
     assert contents(installed) == before
 

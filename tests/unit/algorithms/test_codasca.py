@@ -63,46 +63,6 @@ def test_with_one_client_it_is_coda_plus(period: int) -> None:
     close(*both({}, images((30,), dtype=np.float64), clients=1, period=period, rounds=6, decay_at=[0.5]))
 
 
-@pytest.mark.usefixtures("double")
-def test_for_identical_clients_with_full_batches_it_is_coda_plus() -> None:
-    first = images((18,), dtype=np.float64)
-    many = Arrays(
-        first.x_train, first.y_train, first.x_test, first.y_test, list(first.clients) * 3, first.validation, 2
-    )
-    close(*both({}, many, batch_size=18, period=5, rounds=6, decay_at=[0.5]))
-
-
-@pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("dual_step", ["batch", "running_means"])
-def test_the_variate_is_the_path_divided_by_the_steps(dual_step: str) -> None:
-    """Equation (8), within a stage: c_k <- c_k - c + (x - x_k) / (I lr), and the dual's with the other sign."""
-    seen = 0
-    original = codasca.Method.end
-
-    class Spy(codasca.Method):
-        def end(self, problem: Any, state: State) -> State:
-            nonlocal seen
-            result = original(self, problem, state)
-            server, old = simulation.server, state["c_own"] - state["c"]
-            path_x = (server["x"] - state["x"]) / (4 * self.lr)
-            path_alpha = (state["alpha"] - server["alpha"]) / (4 * self.lr_dual)
-            expected = old + torch.cat([path_x, path_alpha[:, None]], 1)
-            torch.testing.assert_close(result["c_own"], expected, rtol=1e-9, atol=1e-9)
-            seen += int(bool(old.norm() > 1e-3))
-            return result
-
-    from fedbench.engine.simulate import Simulation
-
-    run = spec("codasca", {"dual_step": dual_step}, rounds=5)
-    simulation = Simulation(run, images(dtype=np.float64), torch.device("cpu"))
-    simulation.method = simulation.loop._method = Spy(**run.params)
-    simulation.run()
-    assert seen == 4 * 3  # from the second round on there is a correction
-
-
-# ---- a saddle in closed form ----
-
-
 def shifted_clients() -> Arrays:
     """Three clients whose classes lie apart: each alone would turn the separating line elsewhere."""
     rng = np.random.default_rng(0)

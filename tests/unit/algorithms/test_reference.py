@@ -57,7 +57,7 @@ def compare(
     how = {"rounds": ROUNDS} | (train or {})
     how = {"decay_at": [at / how["rounds"] for at in STAGES], "decay_factor": 0.5} | how
     run = spec(method, params, clients=len(sizes), **how)
-    cycle = run.train.participation.groups or 1
+    cycle, epochs = run.train.participation.groups or 1, run.train.local_epochs
     simulation, outcome = simulate(run, arrays, chunk)
     assert outcome.status == "finished"
 
@@ -82,9 +82,7 @@ def compare(
         weight_decay=run.train.weight_decay,
         cycle=cycle,
         epoch_batches=[
-            len(data.plan(k, 0)) // run.train.local_epochs
-            if run.train.local_epochs
-            else n // run.train.batch_size
+            len(data.plan(k, 0)) // epochs if epochs else n // run.train.batch_size
             for k, n in enumerate(sizes)
         ],
         opening=lambda k, n: batch_of(data.draw(k, n, "draw opening", 0)),
@@ -95,14 +93,9 @@ def compare(
     expected = reference.method(method)(world, **(PARAMS[method] | params))
     result = {**simulation.server, **simulation.state.own}
     assert result.keys() - expected.keys() <= {"anchor", "holders", "kept", *COUNTS, *A_SCAFFOLD}
-    for name in result.keys() & expected.keys():
-        torch.testing.assert_close(
-            result[name],
-            expected[name],
-            rtol=rtol,
-            atol=rtol / 100,
-            msg=lambda text, name=name: f"{name}: {text}",
-        )
+    shared = result.keys() & expected.keys()
+    mine, theirs = ({name: tensors[name] for name in shared} for tensors in (result, expected))
+    torch.testing.assert_close(mine, theirs, rtol=rtol, atol=rtol / 100)
     moved = result["x"][: simulation.problem.net.d] - simulation.problem.net.initial()
     assert moved.norm() > 1e-2  # else an equality would say nothing
     return result
@@ -176,12 +169,8 @@ def test_codas_alpha_is_constant_within_a_stage() -> None:
     """Set before the first, too, for the sums and counts that each client sends."""
     seen: list[float] = []
     run = spec("coda", {"ascent": "stage"}, rounds=5, decay_at=[0.4, 0.8])
-    simulation = Simulation(
-        run,
-        images(dtype=np.float64),
-        CPU,
-        Execution(on_round=lambda _: seen.append(float(simulation.server["alpha"]))),
-    )
+    how = Execution(on_round=lambda _: seen.append(float(simulation.server["alpha"])))
+    simulation = Simulation(run, images(dtype=np.float64), CPU, how)
     metrics = simulation.run().metrics
     assert seen[0] == seen[1] != seen[2] == seen[3] != seen[4] != 0 != seen[0]
     plain = simulate(spec("coda", rounds=5, decay_at=[0.4, 0.8]), images(dtype=np.float64))[1].metrics
@@ -280,18 +269,8 @@ def test_codasca_with_some_of_many_unequal_clients(
         "clip_norm": 0.4, "weight_decay": 0.02,
     }  # fmt: skip
     rtol = 1e-9 if chunk == 1 else 1e-5  # shares of padded batches are kept in single precision
-    result = compare(
-        monkeypatch,
-        "codasca",
-        False,
-        chunk,
-        2,
-        (20, 26, 31, 5),
-        train,
-        rtol,
-        variates=variates,
-        anchor=anchor,
-    )
+    how = {"variates": variates, "anchor": anchor}
+    result = compare(monkeypatch, "codasca", False, chunk, 2, (20, 26, 31, 5), train, rtol, **how)
     assert result["c_own"].shape == (4, {"both": 153 + 3, "primal": 153 + 2, "dual": 1}[variates])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +12,12 @@ from world import CPU, images, simulate, spec
 
 from fedbench.algorithms import pairwise
 from fedbench.engine.simulate import Simulation
-from fedbench.objectives.pairwise import PairLoss, active_passive
-from fedbench.problem import Problem, State
+from fedbench.objectives.pairwise import LOSSES, PairLoss, active_passive
+from fedbench.problem import State
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize(
-    "name", ["square", "squared_hinge", "logistic", "sigmoid", "barrier_hinge", "q_norm_hinge"]
-)
+@pytest.mark.parametrize("name", LOSSES)
 def test_with_its_own_current_scores_the_gradient_is_that_of_all_pairs(name: str) -> None:
     """cycp eq. (9): two clients of equal counts whose passive scores are everybody's current ones."""
     psi = PairLoss(name, margin=1.0, temperature=0.3, slope=10.0, q=3.0)
@@ -58,17 +55,16 @@ def test_padding_and_missing_signs_have_no_say() -> None:
     assert (full.slope[1] > 0).all() and (full.slope[0, 0] < 0)  # negatives down, positives up
 
 
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> list[State]:
+    """The states of clients at the ends of their rounds."""
+    states: list[State] = []
+    monkeypatch.setattr(pairwise.Method, "end", lambda self, problem, state: states.append(state) or state)
+    return states
+
+
 @pytest.mark.parametrize("pool", ["cycle", "round"])
-def test_passive_scores_are_exactly_those_of_the_cycle_or_round_before(
-    monkeypatch: pytest.MonkeyPatch, pool: str
-) -> None:
-    log: list[State] = []
-
-    def end(self: Any, problem: Problem, state: State) -> State:
-        log.append(state)
-        return state
-
-    monkeypatch.setattr(pairwise.Method, "end", end)
+def test_passive_scores_are_exactly_those_of_the_cycle_or_round_before(log: list[State], pool: str) -> None:
     run = spec("pairwise", {"pool": pool, "passive": 1000, "share": "count"}, **cycles(4), **PAIRS)
     simulate(run, images(SIZES))
     length = 3 if pool == "cycle" else 1
@@ -87,17 +83,8 @@ def test_passive_scores_are_exactly_those_of_the_cycle_or_round_before(
 
 @pytest.mark.parametrize("share", ["client", "count"])
 @pytest.mark.parametrize("pool", ["cycle", "round"])
-def test_passive_scores_weigh_by_client_as_active_ones_do(
-    monkeypatch: pytest.MonkeyPatch, pool: str, share: str
-) -> None:
+def test_passive_scores_weigh_by_client_as_active_ones_do(log: list[State], pool: str, share: str) -> None:
     """Clients of 0, 1, 2, ... positives: a pool's mean is the mean over clients of their own means (or that of all)."""
-    log: list[State] = []
-
-    def end(self: Any, problem: Problem, state: State) -> State:
-        log.append(state)
-        return state
-
-    monkeypatch.setattr(pairwise.Method, "end", end)
     arrays = images(SIZES)
     for client, positions in enumerate(arrays.clients):
         arrays.y_train[positions] = np.arange(len(positions)) < client  # the first has none
@@ -148,23 +135,6 @@ def test_no_passive_score_is_used_twice_while_others_are_left() -> None:
         assert size < 12 or not torch.equal(
             method._received(problem, other, "positives"), state["passive_positives"]
         )
-
-
-def test_what_is_sent_and_received_is_counted() -> None:
-    run = spec("pairwise", {"passive": 3, "opening": 8}, **cycles(3, evaluations=3), **PAIRS)
-    simulation, outcome = simulate(run, images(SIZES))
-    d, data, n = simulation.problem.net.d, simulation.data, len(SIZES)
-    assert simulation.problem.participants is not None
-    up, down = 6 * 8, 6 * d  # the opening: eight scores of everybody, who got the initial model
-    assert outcome.curve[0]["floats_up"] * n == up and outcome.curve[0]["floats_down"] * n == down
-    for r in range(9):
-        row = outcome.curve[r // 3]
-        pools = [row["pool_positives"], row["pool_negatives"]]
-        for client in simulation.problem.participants(r):
-            up += d + 4 * sum(data.pairs.counts(client)) if data.pairs else 0
-            down += d + sum(min(12, size) for size in pools)
-    assert outcome.curve[-1]["floats_up"] * n == pytest.approx(up)
-    assert outcome.curve[-1]["floats_down"] * n == pytest.approx(down)
 
 
 def test_a_world_without_positives_trains_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:

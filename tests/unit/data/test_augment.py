@@ -9,49 +9,34 @@ from fedbench.data import augment
 from fedbench.data.augment import affine, crop_flip, crop_flips, pad_crop_flip, scaled
 
 
-def one_by_one(inputs, rng, margin, resize):
-    """The same augmentation, one sample after the other."""
-    results = []
+def one_by_one(inputs, rng, function):
+    """The same augmentation, one sample after the other; crop_flips turns half of them top to bottom first."""
+    margin, results = 4 if function is pad_crop_flip else 0, []
     for sample in inputs:
         height, width = sample.shape[1:]
-        size = (height - 2, width - 2) if resize else (height, width)
-        larger = pad(sample, (margin,) * 4)
-        u = rng.random(3)
-        top = int(u[0] * (larger.shape[1] - size[0] + 1))
-        left = int(u[1] * (larger.shape[2] - size[1] + 1))
+        size = (height, width) if margin else (height - 2, width - 2)
+        down, right, mirror, *turn = rng.random(4 if function is crop_flips else 3)
+        larger = pad(sample.flip(1) if turn and turn[0] >= 0.5 else sample, (margin,) * 4)
+        top = int(down * (larger.shape[1] - size[0] + 1))
+        left = int(right * (larger.shape[2] - size[1] + 1))
         cut = larger[:, top : top + size[0], left : left + size[1]]
-        cut = cut.flip(-1) if u[2] >= 0.5 else cut
+        cut = cut.flip(-1) if mirror >= 0.5 else cut
         resized = interpolate(cut[None], (height, width), mode="bilinear", align_corners=False)[0]
-        results.append(resized if resize else cut)
+        results.append(cut if margin else resized)
     return torch.stack(results)
 
 
-@pytest.mark.parametrize("function, margin", [(crop_flip, 0), (pad_crop_flip, 4)])
+@pytest.mark.parametrize("function", [crop_flip, crop_flips, pad_crop_flip])
 @pytest.mark.parametrize("shape", [(50, 3, 12, 9), (3, 1, 28, 28), (1, 3, 5, 5)])
-def test_equal_to_a_loop_over_the_samples(function, margin, shape):
+def test_equal_to_a_loop_over_the_samples(function, shape):
+    """What happens to a sample does not depend on how many follow it."""
     inputs = torch.from_numpy(np.random.default_rng(0).normal(size=shape))
     before = inputs.clone()
     result = function(inputs, np.random.default_rng(1))
-    expected = one_by_one(inputs, np.random.default_rng(1), margin, resize=function is crop_flip)
+    expected = one_by_one(inputs, np.random.default_rng(1), function)
     torch.testing.assert_close(result, expected, rtol=0, atol=1e-12)
+    assert torch.equal(function(inputs[:1], np.random.default_rng(1))[0], result[0])
     assert torch.equal(inputs, before)
-
-
-@pytest.mark.parametrize("shape", [(50, 3, 12, 9), (1, 1, 28, 28)])
-def test_crop_flips_is_crop_flip_of_images_that_are_turned_top_to_bottom_half_of_the_time(shape):
-    """As a loop; what happens to a sample does not depend on how many follow it."""
-    inputs = torch.from_numpy(np.random.default_rng(0).normal(size=shape))
-    result = crop_flips(inputs, np.random.default_rng(1))
-    numbers = np.random.default_rng(1).random((shape[0], 4))
-    height, width = shape[2:]
-    for sample, changed, (down, right, mirror, turn) in zip(inputs, result, numbers, strict=True):
-        top, left = int(3 * down), int(3 * right)
-        upright = sample.flip(1) if turn >= 0.5 else sample
-        cut = upright[:, top : top + height - 2, left : left + width - 2]
-        cut = cut.flip(2) if mirror >= 0.5 else cut
-        expected = interpolate(cut[None], (height, width), mode="bilinear", align_corners=False)[0]
-        torch.testing.assert_close(changed, expected, rtol=0, atol=1e-12)
-    assert torch.equal(crop_flips(inputs[:1], np.random.default_rng(1))[0], result[0])
 
 
 @pytest.mark.parametrize("function", [crop_flip, crop_flips, pad_crop_flip, affine])

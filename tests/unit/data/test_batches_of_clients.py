@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world import CPU, images
+from world import CPU, images, rare
 
 from fedbench.data import round_batches
 from fedbench.data.clients import Arrays, ClientData
@@ -74,15 +74,6 @@ def test_a_cycle_shuffles_each_pass_and_favours_nobody() -> None:
 def data(arrays: Arrays, seed: int = 0, **train: Any) -> ClientData:
     how = {"rounds": 3, "period": 5, "batch_size": 8, "positives": 3, **train}
     return ClientData(arrays, TrainSpec(**{k: v for k, v in how.items() if v is not None}), seed, CPU)
-
-
-def rare(positives: list[int], size: int = 20) -> Arrays:
-    """One client per entry, with that many positives among ``size`` samples."""
-    arrays = images((size,) * len(positives))
-    y = np.zeros_like(arrays.y_train)
-    for client, number in zip(arrays.clients, positives, strict=True):
-        y[client[:number]] = 1
-    return dataclasses.replace(arrays, y_train=y)
 
 
 def test_a_batch_holds_positives_then_negatives_each_cycled_by_itself() -> None:

@@ -232,10 +232,7 @@ INFINITE = np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
         ("base: chestxray_ad\noptions: {vote: most}", r"mine\.yaml: options: .*vote.*'majority'"),
         ("base: chexpert\noptions: {uncertain: {edema: one}}", r"mine\.yaml: options: .*edema.*'zeros'"),
         ("file: x.csv\nlabel: a\nwhole_groups: true", r"mine\.yaml: .*whole_groups needs group"),
-        (
-            "file: mine.npz\nwhole_groups: true",
-            r"whole_groups needs the group of each sample .*array 'group'",
-        ),
+        ("file: mine.npz\nwhole_groups: true", r"needs the group of each sample .*array 'group'"),
         ("file: x.csv\nlabel: a\nsize: [6, 4]", "size goes with images"),
         ("file: x.csv\nlabel: a\nimages: here\ndrop: b", "the inputs are the pictures"),
         ("file: x.csv\nlabel: a\nimages: here\nstandardize: true", r"normalize"),
@@ -261,10 +258,7 @@ def test_a_mistake_in_the_yaml(own_data: Own, text: str, message: str) -> None:
         ({"site": np.zeros(3, int)}, r"x of 4, y of 4, site of 3"),
         ({"y": np.full(4, 0.5)}, r"the label 0\.5 is not a whole number"),
         ({"y": np.arange(4).astype("datetime64[D]")}, r"mine\.npz: its labels are not text"),
-        (
-            {"x": INFINITE, "x_test": INFINITE, "y_test": np.zeros(4, int)},
-            r"2 of 4 train inputs, first \[2\], are not finite in float32: replace them, or leave them out",
-        ),
+        (TESTED | {"x": INFINITE, "x_test": INFINITE}, r"2 of 4 train inputs, first \[2\], are not finite in float32"),
         ({"y": np.zeros((4, 2), int)}, r"mine\.npz: array 'y' has shape \[4, 2\], expected \[n\]"),
         ({"group": np.full(4, 1.5)}, r"groups must be whole numbers or names"),
         ({"x": np.zeros((4, 3, 8, 3))}, r"layout: NCHW` or `layout: NHWC`"),

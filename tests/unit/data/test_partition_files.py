@@ -225,16 +225,12 @@ def test_a_part_of_one_class_is_named_before_training(own_data, tmp_path, sign, 
     for name in ("tested", "held"):
         prepare(name, tmp_path)
     lacks = f"part has no {lacking} sample: an AUC needs both"
-    for labels in (
-        LabelSpec(rule="named", positive=(1,)),
-        LabelSpec(),
-    ):  # of two classes, named or as they are
+    for labels in (LabelSpec(rule="named", positive=(1,)), LabelSpec()):
         with pytest.raises(UserError, match=f"tested: the test {lacks}"):
             make_partition(DataSpec(dataset="tested", clients=2, labels=labels), 0, tmp_path)
     make_partition(DataSpec(dataset="held", clients=2, validation=0.25), 0, tmp_path)
-    with pytest.raises(
-        UserError, match=rf"validation {lacks}; raise data\.validation"
-    ):  # a tenth of four is none
+    # a tenth of four is none
+    with pytest.raises(UserError, match=rf"validation {lacks}; raise data\.validation"):
         make_partition(DataSpec(dataset="held", clients=2, validation=0.1), 0, tmp_path)
 
 

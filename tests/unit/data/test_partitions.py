@@ -252,15 +252,13 @@ def test_samples_that_fill_up_a_client_come_at_random_from_the_largest() -> None
 
 
 def test_one_client_a_group() -> None:
-    groups = np.array([7, 3, 7, 3, 9, 3])
-    pool = Pool(np.zeros(6, int), np.zeros(6, int), groups)
-    spec = DataSpec(dataset="toy", clients=3, partition=PartitionSpec(rule="by_group"))
-    dealt = split(pool, spec, stream(0, "partition"))
+    labels, groups = np.zeros(6, int), np.array([7, 3, 7, 3, 9, 3])
+    dealt = deal(labels, 3, groups=groups, rule="by_group")
     assert [client.tolist() for client in dealt.clients] == [[1, 3, 5], [0, 2], [4]]
     with pytest.raises(UserError, match=r"each of the 3 groups .* data.clients is 2: set it to 3"):
-        split(pool, spec.model_copy(update={"clients": 2}), stream(0, "partition"))
+        deal(labels, 2, groups=groups, rule="by_group")
     with pytest.raises(UserError, match="knows the group of each sample"):
-        split(Pool(pool.labels, pool.classes), spec, stream(0, "partition"))
+        deal(labels, 3, rule="by_group")
 
 
 def test_a_class_with_flipped_samples_lies_in_one_silo():

@@ -127,9 +127,7 @@ def test_imagenet_by_folders_and_with_kaggles_flat_validation_part(tmp_path, fla
     np.testing.assert_allclose([reds[0], reds[1], reds[2]], [120, 100, 140], atol=3)
     if flat:
         put(tmp_path / "LOC_val_solution.csv", table.replace("val_00000000", "val_9").encode())
-        with pytest.raises(
-            UserError, match=r"solution\.csv lacks 1 pictures of val, e\.g\. ILSVRC2012_val_0"
-        ):
+        with pytest.raises(UserError, match=r"solution\.csv lacks 1 pictures of val, .*ILSVRC2012_val_0"):
             dataset.prepare(tmp_path)
     else:
         put(tmp_path / "val" / "n09" / "x.JPEG", jpeg(0, 0))

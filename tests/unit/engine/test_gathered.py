@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from world import CPU, images, saved, simulate, spec
+from world import CPU, images, interrupted, same, simulate, spec
 
 from fedbench.algorithms import pairwise
-from fedbench.engine.execution import Progress
 from fedbench.engine.loop import _without_nan
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
@@ -33,24 +32,13 @@ def test_a_run_killed_in_mid_cycle_gives_the_same_bytes(
 ) -> None:
     """With both pools filled: what is in use since the last cycle, what is collected in this one."""
     uninterrupted, expected = simulate(run_of(), images(SIZES))
-    path, left, opened = tmp_path / "checkpoint.pt", set(rounds), list[int]()
-    prepare = pairwise.Method.before_training
+    path, opened, prepare = tmp_path / "checkpoint.pt", list[int](), pairwise.Method.before_training
     monkeypatch.setattr(
         pairwise.Method, "before_training", lambda *given: opened.append(1) or prepare(*given)
     )
-
-    def die(progress: Progress) -> None:
-        if progress.round in left:
-            left.remove(progress.round)
-            raise InterruptedError
-
-    for _ in rounds:
-        with pytest.raises(InterruptedError):
-            Simulation(run_of(), images(SIZES), CPU, saved(path, die)).run()
-    resumed = Simulation(run_of(), images(SIZES), CPU, saved(path, die))
-    assert csv_text(resumed.run().curve) == csv_text(expected.curve)
-    for name, tensor in uninterrupted.server.items():
-        assert torch.equal(resumed.server[name], tensor), name
+    resumed, outcome = interrupted(run_of(), images(SIZES), path, rounds)
+    assert csv_text(outcome.curve) == csv_text(expected.curve)
+    assert same(resumed.server, uninterrupted.server)
     assert len(opened) == (2 if 1 in rounds else 1)  # nothing was saved before round 1 had ended
     assert not path.with_name(path.name + ".unusable").exists()
 

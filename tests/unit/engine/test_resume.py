@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from world import CPU, METHODS, images, saved, simulate, spec
+from world import CPU, METHODS, KilledError, images, interrupted, saved, simulate, spec
 
 from fedbench.engine import checkpoint
 from fedbench.engine.execution import Execution, Outcome, Progress
@@ -22,30 +22,21 @@ from fedbench.tasks import classification
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}
 TWO = {"rule": "random", "clients": 2}
+STAGES = {"rounds": 7, "participation": TWO, "decay_at": [0.45, 0.8]}
+CYCLES = {"rounds": None, "cycles": 3, "participation": {"rule": "cyclic", "clients": 1, "groups": 3}}
+RESUMED: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+    *((method, {}, STAGES) for method in METHODS),
+    ("coda", {"ascent": "stage", "stage_start": "average"}, STAGES),
+    ("codasca", {"anchor": "average"}, STAGES),
+    ("codasca", {"anchor": "own_average"}, STAGES),
+    *((method, {}, CYCLES) for method in ("a_fedavg", "a_scaffold", "coda_plus")),
+]
+"""Methods in rounds, those that average over a stage, and those that do something once a cycle."""
 
 
 def bytes_of(outcome: Outcome) -> tuple[str, str, dict[str, float]]:
     """All that a run leaves behind but times."""
     return csv_text(outcome.curve), csv_text(outcome.clients), outcome.metrics
-
-
-class StoppedError(Exception):
-    """Stands for a killed process."""
-
-
-def interrupted(run: RunSpec, arrays: Any, path: Path, at: set[int], chunk: int | None = 1) -> Outcome:
-    """Run with a checkpoint each round, dying in the given rounds before their checkpoint is written."""
-
-    def die(progress: Progress) -> None:
-        if progress.round in at:
-            at.remove(progress.round)
-            raise StoppedError
-
-    while True:
-        try:
-            return Simulation(run, arrays, CPU, saved(path, die, chunk)).run()
-        except StoppedError:
-            pass
 
 
 class TestSameBytes:
@@ -60,31 +51,16 @@ class TestSameBytes:
         assert bytes_of(first) == bytes_of(second)
         assert first.curve[-1]["train_loss"] != other.curve[-1]["train_loss"]
 
-    @pytest.mark.parametrize("method", METHODS)
-    def test_resumed_equals_undisturbed(self, method: str, tmp_path: Path) -> None:
-        """Dying in round 1 (no checkpoint yet), 3, 4 (after a decay) and in the last round."""
-        run = spec(method, participation=TWO, rounds=7, decay_at=[0.45, 0.8], evaluations=3)
+    @pytest.mark.parametrize(("method", "params", "train"), RESUMED)
+    def test_resumed_equals_undisturbed(
+        self, method: str, params: dict[str, str], train: dict[str, Any], tmp_path: Path
+    ) -> None:
+        """Dying in round 1 (no checkpoint yet), 3, 4 (after a decay, in mid-cycle) and 7 (the last, in mid-cycle)."""
+        run = spec(method, params, evaluations=3, **train)
         _, undisturbed = simulate(run, images())
-        resumed = interrupted(run, images(), tmp_path / "checkpoint.pt", {1, 3, 4, 7})
+        _, resumed = interrupted(run, images(), tmp_path / "checkpoint.pt", {1, 3, 4, 7})
         assert bytes_of(resumed) == bytes_of(undisturbed)
         assert undisturbed.status == "finished"
-
-    @pytest.mark.parametrize(
-        ("method", "params"),
-        [
-            ("coda", {"ascent": "stage", "stage_start": "average"}),
-            ("codasca", {"anchor": "average"}),
-            ("codasca", {"anchor": "own_average"}),
-        ],
-    )
-    def test_resumed_equals_undisturbed_with_averages_over_a_stage(
-        self, method: str, params: dict[str, str], tmp_path: Path
-    ) -> None:
-        run = spec(method, params, rounds=7, participation=TWO, decay_at=[0.4, 0.8])
-        _, undisturbed = simulate(run, images())
-        assert bytes_of(interrupted(run, images(), tmp_path / "checkpoint.pt", {1, 4, 6})) == bytes_of(
-            undisturbed
-        )
 
     @pytest.mark.parametrize("chunk", [1, None])
     def test_resumed_equals_undisturbed_with_batch_norm_augmentation_and_local_epochs(
@@ -94,7 +70,7 @@ class TestSameBytes:
         train = {"period": None, "local_epochs": 2, "augment": "pad_crop_flip", "rounds": 4, **RESNET}
         run = spec("scaffold", participation=TWO, **train)
         _, undisturbed = simulate(run, arrays, chunk)
-        resumed = interrupted(run, arrays, tmp_path / "checkpoint.pt", {2, 3}, chunk)
+        _, resumed = interrupted(run, arrays, tmp_path / "checkpoint.pt", {2, 3}, chunk)
         assert bytes_of(resumed) == bytes_of(undisturbed)
 
     def test_resuming_does_not_start_over(self, tmp_path: Path) -> None:
@@ -103,29 +79,28 @@ class TestSameBytes:
         def on_round(progress: Progress) -> None:
             rounds.append((progress.begun_at, progress.round))
             if stop and progress.round == stop[0]:
-                raise StoppedError(stop.pop())
+                raise KilledError(stop.pop())
 
         execution = saved(tmp_path / "checkpoint.pt", on_round)
-        with pytest.raises(StoppedError):
+        with pytest.raises(KilledError):
             Simulation(spec(rounds=6), images(), CPU, execution).run()
         Simulation(spec(rounds=6), images(), CPU, execution).run()
         assert rounds == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (4, 5), (4, 6)]
 
-    @pytest.mark.parametrize("damage", ["noise", "another run's", "another format"])
+    @pytest.mark.parametrize("damage", ["noise", "another run's"])
     def test_an_unusable_checkpoint_is_set_aside_and_the_run_starts_again(
-        self, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, damage: str, tmp_path: Path
     ) -> None:
+        """What else makes one unusable is in tests/faults/test_checkpoints.py."""
         path, run = tmp_path / "checkpoint.pt", spec("local_scgdam", rounds=4)
         _, undisturbed = simulate(run, images())
 
         def die(progress: Progress) -> None:
             if progress.round == 3:
-                raise StoppedError
+                raise KilledError
 
         other = spec("local_scgdam", rounds=4, seed=5) if damage == "another run's" else run
-        with monkeypatch.context() as patch, pytest.raises(StoppedError):
-            if damage == "another format":
-                patch.setattr(checkpoint, "FORMAT", checkpoint.FORMAT + 1)
+        with pytest.raises(KilledError):
             Simulation(other, images(), CPU, saved(path, die)).run()
         if damage == "noise":
             content = path.read_bytes()
@@ -135,10 +110,6 @@ class TestSameBytes:
         assert bytes_of(Simulation(run, images(), CPU, how).run()) == bytes_of(undisturbed)
         assert rounds == [1, 2, 3, 4]
         assert path.with_name("checkpoint.pt.unusable").read_bytes() == left and not path.exists()
-
-
-class KilledError(Exception):
-    """Stands for a killed process."""
 
 
 @pytest.mark.parametrize(
@@ -216,17 +187,14 @@ def test_large_checkpoints_are_written_less_often(wanted: float, saving: float, 
 def kept(run: RunSpec, path: Path | None = None, stop_after: int = 0, keep: bool = True) -> Outcome | None:
     """A run that keeps its model; None where it was stopped, with a checkpoint after each round."""
 
-    class StoppedError(Exception):
-        pass
-
     def stop(progress: Progress) -> None:
         if progress.round == stop_after:
-            raise StoppedError
+            raise KilledError
 
     how = Execution(checkpoint=path, checkpoint_seconds=0, on_round=stop, keep=keep)
     try:
         return Simulation(run, images(validation=20, side=8), CPU, how).run()
-    except StoppedError:
+    except KilledError:
         return None
 
 
@@ -286,9 +254,9 @@ def test_numbers_of_numpy_in_a_curve_are_no_obstacle(tmp_path: Path, monkeypatch
     def die(progress: Progress) -> None:
         rounds.append(progress.round)
         if len(rounds) == 3:
-            raise InterruptedError
+            raise KilledError
 
-    with pytest.raises(InterruptedError):
+    with pytest.raises(KilledError):
         Simulation(spec(), images(), CPU, saved(path, die)).run()
     Simulation(spec(), images(), CPU, saved(path, die)).run()
     assert rounds[:3] == [1, 2, 3] and rounds[3] > 1, "it goes on"

@@ -5,8 +5,6 @@ Random scores lie between, at what chance gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,6 @@ from fedbench.objectives import detailed_metrics, metrics
 from fedbench.tasks import classification, detailed, random_scores
 
 N, POSITIVES, C, MINORITY = 4000, 800, 4, (1, 3)
-Metric = Callable[[np.ndarray, np.ndarray], float]
 
 
 def of_all(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:

@@ -72,9 +72,7 @@ class TestConfig:
     def test_missing_and_broken_files_are_named(self) -> None:
         with pytest.raises(UserError, match=r"unknown paper 'toys'\. Did you mean 'toy'\?"):
             load_paper("toys")
-        with pytest.raises(
-            UserError, match=r"unknown scale 'deom'\. Did you mean 'demo'\? Known: demo, paper"
-        ):
+        with pytest.raises(UserError, match=r"unknown scale 'deom'.*'demo'\? Known: demo, paper"):
             load_scale("deom")
         Path("config/papers/toy.yaml").write_text("- toy\n")
         with pytest.raises(UserError, match=r"toy\.yaml holds no keys but \['toy'\]"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -15,9 +17,7 @@ from fedbench.task import Model, Part
 
 
 def run_of(method: str = "coda_plus", **train: object) -> RunSpec:
-    params = {"score": "logit", "proximal": 0.0, "lr": 0.1, "lr_dual": 0.1}
-    if method == "fedavg":
-        params = {}
+    params = {"score": "logit", "proximal": 0.0, "lr": 0.1, "lr_dual": 0.1} if method == "coda_plus" else {}
     result = spec(method, params, options={"hidden": []}, **train)
     return result.model_copy(update={"task": TaskSpec(name="auc_square")})
 
@@ -61,9 +61,7 @@ def test_it_vanishes_where_all_pairs_are_fitted_best() -> None:
 
 def test_a_run_has_it_at_every_evaluation_and_min_max_methods_bring_it_down() -> None:
     arrays = points((24, 24, 24), dtype=np.float32)
-    arrays = Arrays(
-        arrays.x_train, arrays.y_train, arrays.x_train, arrays.y_train, arrays.clients, arrays.validation, 2
-    )
+    arrays = dataclasses.replace(arrays, x_test=arrays.x_train, y_test=arrays.y_train)
     simulation, outcome = simulate(run_of(rounds=60, evaluations=4), arrays)
     norms = [row["test_gradient_norm"] for row in simulation.record.curve]
     assert len(norms) == 5 and norms[-1] < norms[0] / 5

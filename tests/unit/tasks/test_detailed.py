@@ -43,9 +43,8 @@ def test_accuracies_over_clients_follow_their_class_proportions() -> None:
     recalls = np.array([1.0, 0.5, np.nan])
     counts = np.array([[10, 0, 0], [0, 4, 0], [3, 1, 0]])
     assert detailed.client_accuracies(recalls, counts).tolist() == [1.0, 0.5, 0.875]
-    assert np.isnan(detailed.client_accuracies(recalls, np.array([[1, 0, 1]]))[0]), (
-        "a class the test part lacks"
-    )
+    lacking = detailed.client_accuracies(recalls, np.array([[1, 0, 1]]))
+    assert np.isnan(lacking[0]), "a class the test part lacks"
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -60,9 +59,8 @@ def test_a_run_records_what_was_asked_for_and_trains_as_without(n_classes: int) 
     assert first.metrics.items() <= second.metrics.items()
     net = other.problem.net
     with torch.no_grad():
-        scores = net.scores(other.server["x"][None], torch.tensor(arrays.x_test)[None], train=False)[
-            0
-        ].numpy()
+        inputs = torch.tensor(arrays.x_test)[None]
+        scores = net.scores(other.server["x"][None], inputs, train=False)[0].numpy()
     guess = (scores[:, 0] > 0).astype(int) if n_classes == 2 else scores.argmax(1)
     labels, result = arrays.y_test, second.metrics
     assert result["test_accuracy"] == accuracy_score(labels, guess)

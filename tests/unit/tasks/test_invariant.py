@@ -129,17 +129,11 @@ def test_samples_are_all_that_is_drawn() -> None:
         ({"sigma": -1.0}, "sigma is -1"),
         ({"first_samples": 0}, "first_samples is 0"),
         ({"first_samples": 25}, "a client has fewer than first_samples = 25 samples"),
+        ({"arrays": images()}, "takes vectors of two classes, such as the dataset 'ilr'"),
+        ({"train": {"augment": "crop_flip"}}, r"train\.augment, train\.normalize and train\.noise"),
+        ({"train": {"period": None, "local_epochs": 1}}, r"give train\.period"),
     ],
 )
-def test_bad_options_are_named(options: dict[str, Any], says: str) -> None:
+def test_what_does_not_fit_is_named(options: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
-        run_of(arrays=points(dtype=np.float32), **options).run()
-
-
-def test_data_that_do_not_fit_are_named() -> None:
-    with pytest.raises(UserError, match="takes vectors of two classes, such as the dataset 'ilr'"):
-        run_of(arrays=images())
-    with pytest.raises(UserError, match=r"train\.augment, train\.normalize and train\.noise"):
-        run_of(train={"augment": "crop_flip"})
-    with pytest.raises(UserError, match=r"give train\.period"):
-        run_of(train={"period": None, "local_epochs": 1})
+        run_of(**{"arrays": points(dtype=np.float32)} | options).run()

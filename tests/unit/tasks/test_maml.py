@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -28,16 +29,8 @@ def few_shot(clients: int = 2, classes: int = 5, per_class: int = 6, dtype: type
     n = classes * (clients + 1)
     y = np.repeat(np.arange(n), per_class)
     x = (rng.normal(size=(n, 1, 4, 4))[y] + 0.5 * rng.normal(size=(len(y), 1, 4, 4))).astype(dtype)
-    in_training = clients * classes * per_class
-    return Arrays(
-        x[:in_training],
-        y[:in_training],
-        x[in_training:],
-        y[in_training:],
-        np.split(np.arange(in_training), clients),
-        np.array([], int),
-        n,
-    )
+    m = clients * classes * per_class
+    return Arrays(x[:m], y[:m], x[m:], y[m:], np.split(np.arange(m), clients), np.array([], int), n)
 
 
 def curves(dtype: type = np.float32) -> Arrays:
@@ -90,14 +83,10 @@ def test_it_is_measured_in_float32_whatever_it_trains_in() -> None:
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("network", [TANH, {"name": "conv4", "options": {"width": 3}}])
 def test_a_loop_over_clients_and_episodes_gives_the_same(network: dict[str, Any]) -> None:
+    arrays = few_shot(dtype=np.float64)
     if network is not TANH:
-        arrays = few_shot(dtype=np.float64)
         wide = [np.kron(x, np.ones((1, 1, 4, 4))) for x in (arrays.x_train, arrays.x_test)]
-        arrays = Arrays(
-            wide[0], arrays.y_train, wide[1], arrays.y_test, arrays.clients, arrays.validation, 15
-        )
-    else:
-        arrays = few_shot(dtype=np.float64)
+        arrays = dataclasses.replace(arrays, x_train=wide[0], x_test=wide[1])
     run = run_of("maml", arrays, network=network)
     net, batch = run.problem.net, run.problem.task.rounds(run.data, [0, 1], 0, "batches").batch(0)
     x = net.initial() + 0.1 * torch.randn(2, net.d, generator=torch.Generator().manual_seed(0))
@@ -140,9 +129,7 @@ def test_episodes_hold_classes_of_one_client_and_disjoint_sets() -> None:
         for e in range(3):
             seen = [[rows[x.tobytes()] for x in part.inputs[0, e].numpy()] for part in (support, query)]
             classes = seen[0][::2]
-            assert seen[0] == [c for c in classes for _ in range(2)] and seen[1] == [
-                c for c in classes for _ in range(3)
-            ]
+            assert seen == [[c for c in classes for _ in range(times)] for times in (2, 3)]
             assert len(set(classes)) == 3 and {c // 5 for c in classes} == {number // 8}
             images = [x.tobytes() for part in (support, query) for x in part.inputs[0, e].numpy()]
             assert len(set(images)) == 15
@@ -178,25 +165,13 @@ def test_what_is_measured_are_fixed_episodes_of_the_part() -> None:
         ({"shots": 0}, "shots is 0"),
         ({"ways": 6}, r"client 0 has 5 classes of 1 \+ 2 samples .* an episode takes 6"),
         ({"queries": 6}, r"client 0 has 0 classes of 1 \+ 6 samples"),
+        ({"network": {"name": "resnet20", "options": {"blocks": 1}}}, "one with running statistics is not the same"),
+        ({"network": {"name": "conv4"}}, "is too small, 16 x 16 are needed"),
+        ({"train": {"augment": "crop_flip"}}, r"takes no train\.augment"),
+        ({"name": "sinusoids", "arrays": few_shot(per_class=10)}, "takes the points of the dataset 'sinusoids'"),
+        ({"arrays": dataclasses.replace(few_shot(), validation=np.arange(6))}, "the validation part has 1 classes"),
     ],
-)
-def test_bad_options_are_named(options: dict[str, Any], says: str) -> None:
+)  # fmt: skip
+def test_what_does_not_fit_is_named(options: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
         run_of(**options)
-
-
-def test_what_does_not_fit_is_named() -> None:
-    with pytest.raises(UserError, match="one with running statistics is not the same function"):
-        run_of(network={"name": "resnet20", "options": {"blocks": 1}})
-    with pytest.raises(UserError, match=r"takes no train\.augment"):
-        run_of(train={"augment": "crop_flip"})
-    with pytest.raises(UserError, match="takes the points of the dataset 'sinusoids'"):
-        run_of("sinusoids", few_shot(per_class=10))
-    with pytest.raises(UserError, match="is too small, 16 x 16 are needed"):
-        run_of(network={"name": "conv4"})
-    arrays = few_shot()
-    few = Arrays(
-        arrays.x_train, arrays.y_train, arrays.x_test, arrays.y_test, arrays.clients, np.arange(6), 15
-    )
-    with pytest.raises(UserError, match="the validation part has 1 classes"):
-        run_of(arrays=few)

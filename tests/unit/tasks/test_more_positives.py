@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from test_average_precision import TASK as AP
-from test_average_precision import rare
-from world import images
+from world import images, rare
 
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
@@ -24,14 +23,13 @@ CODASCA = {
 }  # fmt: skip
 
 
-def run_of(method: str, params: dict[str, Any], task: dict[str, Any], **train: Any) -> Simulation:
-    arrays = rare((7, 2, 0), dtype=np.float32)
-    return simulation(method, params, arrays, task=task, **train)
+def run_of(method: str, params: dict[str, Any], task: dict[str, Any]) -> Simulation:
+    return simulation(method, params, rare((7, 2, 0)), task=task)
 
 
 def test_the_contract_of_a_task_holds() -> None:
-    check_task("more_positives", TASK["options"], rare((7, 5, 2), dtype=np.float32))
-    check_task("more_positives", TASK["options"], rare((7, 5, 4), dtype=np.float32), CONV)
+    check_task("more_positives", TASK["options"], rare((7, 5, 2)))
+    check_task("more_positives", TASK["options"], rare((7, 5, 4)), CONV)
 
 
 def test_its_batches_hold_the_samples_of_the_average_precision() -> None:
@@ -71,19 +69,17 @@ def test_every_method_of_the_tables_on_average_precision_draws_alike() -> None:
         assert run.task.name == ("average_precision" if "fcsg" in run.method else "more_positives")
 
 
-def test_what_does_not_fit_is_named() -> None:
-    for changes, message in (
-        ({"period": None, "local_epochs": 1}, r"give train\.period"),
-        ({"positives": 2}, r"leave out train\.positives"),
-    ):
-        with pytest.raises(UserError, match=message):
-            run_of("fedavg", {"lr": 0.1}, TASK, **changes)
-    for task in (TASK, AP):
-        with pytest.raises(UserError, match="fewer than 3 positives, and padding would enter batch-norm"):
-            simulation(
-                "fcsg" if task is AP else "fedavg", {"lr": 0.1}, rare((7, 2, 4)), network=CONV, task=task
-            )
-    with pytest.raises(UserError, match="for two classes, and the data have 3"):
-        simulation("fedavg", {"lr": 0.1}, images(n_classes=3), task=TASK)
-    with pytest.raises(UserError, match="positives is 0"):
-        simulation("fedavg", {"lr": 0.1}, task={"name": "more_positives", "options": {"positives": 0}})
+@pytest.mark.parametrize(
+    ("method", "given", "says"),
+    [
+        ("fedavg", {"period": None, "local_epochs": 1}, r"give train\.period"),
+        ("fedavg", {"positives": 2}, r"leave out train\.positives"),
+        ("fedavg", {"network": CONV}, "fewer than 3 positives, and padding would enter batch-norm"),
+        ("fcsg", {"network": CONV, "task": AP}, "fewer than 3 positives, and padding would enter batch-norm"),
+        ("fedavg", {"arrays": images(n_classes=3)}, "for two classes, and the data have 3"),
+        ("fedavg", {"task": TASK | {"options": {"positives": 0}}}, "positives is 0"),
+    ],
+)
+def test_what_does_not_fit_is_named(method: str, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        simulation(method, {"lr": 0.1}, **{"arrays": rare((7, 2, 4)), "task": TASK} | given)

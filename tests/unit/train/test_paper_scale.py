@@ -86,7 +86,7 @@ def test_rehearsal_of_a_loan(
 
     def spied(lanes: object, arguments: list[str]) -> None:
         archive = out / "runs.tar.gz"
-        saved.append(sorted(members(archive, "run.json")) if archive.exists() else [])
+        saved.append(runs_in(archive) if archive.exists() else [])
         call(lanes, arguments)
 
     def taken_away() -> None:
@@ -115,6 +115,6 @@ def test_rehearsal_of_a_loan(
     assert content["key"] == long and content["state"]["round"] > 0
 
 
-def members(archive: Path, name: str) -> list[str]:
+def runs_in(archive: Path) -> list[str]:
     with tarfile.open(archive) as tar:
-        return [Path(path).parent.name for path in tar.getnames() if Path(path).name == name]
+        return sorted(Path(path).parent.name for path in tar.getnames() if path.endswith("/run.json"))

@@ -133,7 +133,7 @@ def test_a_method_is_held_against_its_task_who_takes_part_and_what_it_starts_fro
 ) -> None:
     nested = {"algorithm": "local_scgd", "params": {"lr": 0.1, "beta_in": 0.6, "state": "own"}}
     with pytest.raises(
-        UserError, match=r"methods\.Plain on datasets\.Digits: method 'local_scgd' works on nested"
+        UserError, match=r"methods\.Plain on datasets\.Digits: .*'local_scgd' works on nested"
     ):
         preflight.check(cells(methods=lambda all: all["Plain"].update(nested)))
     first = {"First": {"algorithm": "fedavg", "params": {"l": 1}, "train": {"keep_model": True}}}
@@ -206,11 +206,7 @@ def test_as_many_clients_as_sites_and_the_key_is_that_of_their_number() -> None:
         ("test_auc", BY_SITE | {"site": False}, "clients is sites, but 'clinic' does not say who owns"),
         ("test_auc", BY_SITE | {"clients": 4}, r"each of the 3 sites .* data\.clients is 4: set it to 3"),
         ("test_auc@Basle", {"clients": 2}, r"unknown site 'Basle'\. Did you mean 'Basel'\?"),
-        (
-            "test_accuracy",
-            {"clients": 2},
-            r"metrics: test_accuracy is not measured .*`task: \{name: detailed",
-        ),
+        ("test_accuracy", {"clients": 2}, r"test_accuracy is not measured .*`task: \{name: detailed"),
         ("test_auc@{X}", {"clients": 2}, r"unknown site '\{X\}'"),
     ],
 )

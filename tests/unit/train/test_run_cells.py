@@ -24,6 +24,7 @@ from fedbench.commands.cli import app
 from fedbench.engine.execution import Progress
 from fedbench.errors import UserError, WriteError
 from fedbench.spec import RunSpec
+from fedbench.store import journal
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study import configuration
@@ -190,9 +191,7 @@ def test_cells_that_are_trained_at_a_time_have_the_bytes_of_one_after_another() 
     for cores in ("1", "2"):
         assert CliRunner().invoke(app, ["run", "p2", "--cores", cores]).exit_code == 0
         made.append({path.name: path.read_bytes() for path in Path("results/cells").rglob("*.json")})
-        pids = {
-            json.loads(line)["pid"] for line in Path("results/runs/journal.jsonl").read_text().splitlines()
-        }
+        pids = {line["pid"] for line in journal.read_journal(Path("results/runs"))}
         shutil.rmtree("results")
     assert made[0] == made[1] and len(made[0]) == 3
     assert len(pids) == 2 and os.getpid() not in pids
@@ -317,9 +316,8 @@ def test_a_run_in_training_can_be_asked_where_it_is(project: Path, clock: list[f
         clock[0] += 6
         trail(replace(AT, round=32))
         assert "round 32/100" in progress.whereabouts(cell, store)
-        assert progress.share_done(cell, store) == pytest.approx(0.32 / 2), (
-            "of two seeds the first has not begun"
-        )
+        done = progress.share_done(cell, store)
+        assert done == pytest.approx(0.32 / 2), "of two seeds the first has not begun"
         (folder / "progress.json").write_text("{torn")
         assert progress.share_done(cell, store) == 0.0
         assert progress.whereabouts(cell, store).endswith("starting")

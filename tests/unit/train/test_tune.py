@@ -158,10 +158,8 @@ def test_a_dataset_can_have_trials_of_its_own_and_its_file_says_so(fake: Fake) -
     printed, tuning = runs("Proximal", {}, "Printed"), configuration.load_paper("toy").tune
     assert (printed[0].train.iterations, printed[0].data.validation) == (4, 0.2)
     assert [run.seed for run in printed] == [100, 200, 201]
-    assert tuning is not None and [tuning.on(name).metric for name in PAPER["datasets"]] == [
-        "val_ap",
-        "val_auc",
-    ]
+    assert tuning is not None
+    assert [tuning.on(name).metric for name in PAPER["datasets"]] == ["val_ap", "val_auc"]
     content = tune("Proximal")
     assert {(run.train.iterations, run.data.validation, run.seed) for run in fake.asked} == {(12, 0.3, 7)}
     assert content["protocol"].items() >= {"trials": 2, "validation": 0.3}.items()
@@ -276,9 +274,7 @@ def test_scores_that_other_code_made_are_told_of_and_made_again_once_their_runs_
     content = yaml.safe_load(PATH.read_text())
     content["scores"]["Plain"][0]["runs"] = {}
     write_yaml(PATH, content)
-    assert tuned_by("newer")[0] is None and Store().keys(), (
-        "a trial of one's own makes the others none of its code"
-    )
+    assert tuned_by("newer")[0] is None and Store().keys(), "one new trial makes the others none of its code"
 
 
 def test_two_tunings_at_a_time_keep_each_others_choices(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,9 +349,7 @@ def test_short_runs_have_a_setting_of_their_own_and_are_kept_too(fake: Fake) -> 
     assert "stable" not in tune("Plain")["protocol"], "files from before short runs came stay as they were"
     diverging |= dict.fromkeys(SCORES, 100)
     PATH.unlink()
-    with pytest.raises(
-        UserError, match=r"every trial of Plain on Digits diverged; .*config/papers/toy\.yaml"
-    ):
+    with pytest.raises(UserError, match=r"every trial of Plain on Digits diverged; .*toy\.yaml"):
         tune("Plain")
     rewrite(tune=tuning | {"stable": STABLE | {"reach": 2.0}})
     with pytest.raises(UserError, match="diverged or missed the `reach` of 2; widen its grid"):
