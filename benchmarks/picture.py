@@ -39,7 +39,7 @@ def main() -> None:
                 if math.isfinite(known):
                     axes.plot(known, height, "o", mfc="white", mec=colour, markersize=6.5, zorder=2)
                 if (method, p) in diverged:
-                    axes.annotate("diverged", (0.985, height), ha="center", va="center", color=colour)
+                    axes.annotate("diverged", (0.989, height), ha="right", va="center", color=colour)
                     continue
                 mean, std, count = rows.loc[(method, p)]
                 if math.isfinite(known):
@@ -47,12 +47,13 @@ def main() -> None:
                 spread = std if count > 1 else None
                 axes.errorbar(mean, height, xerr=spread, fmt="o", color=colour, markersize=6.5, zorder=3)
             axes.set_yticks(range(len(methods)), list(reversed(methods)))
+            axes.set_ylim(-0.5, len(methods) - 0.5)
             axes.set_title(f"p = {p}")
             axes.set_xlim(0.95, 0.99)
             axes.set_xlabel("test AUC")
         counts = rows["count"].astype(int)
         seeds = " to ".join(str(count) for count in dict.fromkeys((counts.min(), counts.max())))
-        title = f"Open: published.  Filled: measured here, 4000 iterations, {seeds} seeds."
+        title = f"Open: published.  Filled: ours, mean ± standard deviation, {seeds} seeds, 4000 iterations."
         figure.suptitle(title, fontsize=9)
         TARGET.parent.mkdir(parents=True, exist_ok=True)
         TARGET.write_text(small_svg(figure), encoding="utf-8")

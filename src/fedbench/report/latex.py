@@ -126,9 +126,12 @@ def escape(text: str) -> str:
     r"""Make any text printable: ``LocalSGDM_RL`` and ``100 %`` as well as ``±`` and ``ρ``.
 
     Line breaks and other blanks become one space: a blank line would end a caption. A letter that the fonts lack
-    becomes its base letter, any other such character a question mark.
+    becomes its base letter, any other such character a question mark. A straight quotation mark opens before a word,
+    and a hyphen before a number is a minus.
     """
     line = re.sub(r"\s+", " ", unicodedata.normalize("NFC", text))
+    line = re.sub(r'(?<![^\s(\[])"(?=\w)', "“", line)
+    line = re.sub(r"(?<![^\s(\[])-(?=\d)", "−", line)
     parts = ["".join(map(_printable, part)) for part in line.split("--")]
     return "-{}-".join(parts)  # two hyphens stay two: the ligature would make an option's name a dash
 
@@ -151,8 +154,9 @@ def label_text(text: str) -> str:
 
 
 def breakable(text: str) -> str:
-    r"""Escape text and let a line end within paths and other long words."""
-    return re.sub(r"\S{25,}", lambda word: re.sub(r"(/|\\_)", r"\1\\allowbreak{}", word[0]), escape(text))
+    r"""Escape text, let a line end within paths and other long words, and set what stands between backticks as code."""
+    line = re.sub(r"\S{25,}", lambda word: re.sub(r"(/|\\_)", r"\1\\allowbreak{}", word[0]), escape(text))
+    return re.sub(r"`(.+?)`", r"\\texttt{\1}", line)
 
 
 LATEX = Marks(

@@ -129,8 +129,10 @@ def test_a_diverged_seed_ends_the_curve_with_a_remark(project: Project) -> None:
 
 def test_panels_may_be_metrics(project: Project) -> None:
     project.fill("climb", "figure1")
-    drawn = csv_of(figures.drawing_of(Plan(REDUCED, "climb"), "figure1"))
+    drawing = figures.drawing_of(Plan(REDUCED, "climb"), "figure1")
+    drawn = csv_of(drawing)
     assert set(drawn["panel"]) == {"Minority accuracy", "Overall accuracy"}
+    assert [axes.get_ylabel() for axes in drawing.picture.axes] == ["minority accuracy", "overall accuracy"]
     assert set(drawn["metric"]) == {"test_minority_accuracy", "test_overall_accuracy"}
     assert drawn["x"].max() == 250, "rounds, not iterations"
 
@@ -333,6 +335,30 @@ def test_seeds_are_dots_and_intervals_bars_in_the_colours_of_their_methods() -> 
     assert [to_hex(colour) for colour in colours] == ["#ff0000", "#0000ff"] * 2
 
 
+def test_a_remark_on_all_curves_is_written_once() -> None:
+    points = pd.DataFrame({"x": [0, 1], "mean": 0.5, "low": 0.5, "high": 0.5, "remark": "1 of 3 seeds"})
+    axes = axes_of({"a": points, "b": points})
+    assert [text.get_text() for text in axes.texts] == ["each curve: 1 of 3 seeds"]
+    axes = axes_of({"a": points, "b": points, "c": points.assign(remark="")})
+    assert [text.get_text() for text in axes.texts] == ["a: 1 of 3 seeds\nb: 1 of 3 seeds"]
+
+
+def test_the_legend_has_a_line_only_for_what_is_drawn_as_one_and_large_numbers_have_no_power() -> None:
+    points = {
+        name: pd.DataFrame({"x": x, "mean": 0.5, "low": 0.5, "high": 0.5, "values": [[0.5]] * len(x)})
+        for name, x in {"points": [3e7], "line": [1e7, 2e7], style.FRONT: [3e7]}.items()
+    }
+    axes = axes_of(points, {**style.styles_in_order(["points", "line"]), **style.NO_METHODS}, look="seeds")
+    (legend,) = axes.figure.legends
+    lines = {text.get_text(): line for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)}
+    assert {name: line.get_linestyle() for name, line in lines.items()} == {"points": "None", "line": "--"}
+    axes.figure.draw_without_rendering()
+    assert (
+        "20 M" in [text.get_text() for text in axes.get_xticklabels()]
+        and not axes.xaxis.offsetText.get_text()
+    )
+
+
 def test_what_a_pareto_figure_shows_of_another_scale_is_not_called_not_run() -> None:
     drawing = figures.drawing_of(Plan(Config(scale="demo"), "arena"), "figure1")
     assert {panel.title for panel in drawing.content.panels} >= {"FashionMNIST (reduced)"}
@@ -437,6 +463,14 @@ def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
     assert "bars" not in without.words and "not prepared here" in without.words
     assert without.points["low"].isna().all() and without.points["mean"].notna().all()
     assert without.picture.axes[0].get_yticklabels()[1].get_text() == "Basel"
+
+
+def test_methods_of_a_row_stand_in_the_order_of_the_legend() -> None:
+    points = pd.DataFrame({"x": [0], "mean": 0.5, "low": 0.4, "high": 0.6, "values": [[0.5]]})
+    points = points.assign(positives=1, negatives=1)
+    axes = axes_of({"b": points, "a": points}, style.styles_in_order(["a", "b"]), look="rows", rows=("all",))
+    heights = {line.get_marker(): line.get_ydata()[0] for line in axes.lines}  # type: ignore[index]
+    assert heights["o"] < heights["s"], "rows are counted from the top"
 
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -29,6 +29,7 @@ needs_latex = pytest.mark.skipif(
             r"LocalSGDM\_RL 50\% a\&b \#1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} $<$$|$$>$",
         ),
         ("--data-dir – x", "-{}-data-dir -- x"),
+        ('"Shirt" and ("8", 5") at -0.59 (-1), K-2', "``Shirt'' and (``8'', 5'') at $-$0.59 ($-$1), K-2"),
         ("ρ ± −0.1 ≤ τ", r"$\rho$ $\pm$ $-$0.1 $\leq$ $\tau$"),
         ("one\n\ntwo\t three \n", "one two three "),
         ("x ∈ A ≠ B", r"x $\in$ A $\neq$ B"),

@@ -24,14 +24,9 @@ from fedbench.study.plan import Plan
 from fedbench.study.references import GAINS, TRAINING
 
 ALL = "all test samples"
-BARS = (
-    f"bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in brackets: "
-    "positive test samples of all"
-)
-OF_GAINS = (
-    f"bars: {COVERAGE:.0%} interval over seeds and the draw of test samples, {{}}; in brackets: positive test samples "
-    "of all"
-)
+IN_BRACKETS = "in brackets: positive test samples of all"
+BARS = f"bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); {IN_BRACKETS}"
+OF_GAINS = f"bars: {COVERAGE:.0%} interval over seeds and the draw of test samples, {{}}; {IN_BRACKETS}"
 NO_BARS = "no intervals, as the data of these numbers are not prepared here"
 
 

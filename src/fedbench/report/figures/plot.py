@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import EngFormatter
 
 from fedbench.report.figures.content import SAMPLES, Content, Panel
 from fedbench.report.figures.style import GREY, RC, Style
@@ -31,6 +32,11 @@ FAR = 6
 PUBLISHED = "published"
 THIN: dict[str, Any] = {"linestyle": (0, (6, 2)), "linewidth": 0.7, "alpha": 0.75}
 """The looks of a published value, in the colour of its method."""
+PALE: dict[str, Any] = {"color": "white", "alpha": 0.75, "pad": 1, "linewidth": 0}
+WORDS: dict[str, Any] = {"fontsize": 6, "zorder": 6, "bbox": PALE}
+"""The looks of words among points, which they stand before."""
+MANY = 1e6
+"""From here on an axis counts in millions: matplotlib would put a power of ten beside its name."""
 Styles = Mapping[str, Style]
 """The looks of curves by their labels, in the order of the legend."""
 
@@ -43,7 +49,9 @@ def draw(content: Content, styles: Styles, title: str = "", words: str = "") -> 
     panels = content.panels
     columns = max(1, min(content.columns, len(panels)))
     rows = math.ceil(len(panels) / columns)
-    head, below = textwrap.fill(title, LETTERS * 3 // 4), textwrap.fill(words, LETTERS)
+    title = title.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    head = textwrap.fill(title, LETTERS * 3 // 4)
+    below = textwrap.fill(words, LETTERS, break_on_hyphens=False)
     head = head if panels else f"{head}\n(no curve to draw)".lstrip()
     lines = f"{head}\n{below}".count("\n") + 3 + len(styles) / _entries(styles)
     stacked = content.look == "rows"
@@ -58,7 +66,8 @@ def draw(content: Content, styles: Styles, title: str = "", words: str = "") -> 
             axes = figure.add_subplot(rows, columns, index + 1)
             axes.set_title(panel.title.replace(", ", "\n") if len(panels) > 1 else "")
             axes.set_xlabel(content.x_label if index + columns >= len(panels) else "")
-            axes.set_ylabel(panel.y_label if index % columns == 0 and not stacked else "")
+            same = index % columns and panel.y_label == panels[index - 1].y_label
+            axes.set_ylabel("" if same or stacked else panel.y_label)
             if panel.points.empty:
                 axes.text(0.5, 0.5, "no result yet", transform=axes.transAxes, ha="center", color="#777777")
             else:
@@ -69,7 +78,7 @@ def draw(content: Content, styles: Styles, title: str = "", words: str = "") -> 
 
 def _along_x(axes: Axes, panel: Panel, content: Content, styles: Styles) -> None:
     """Draw means along the x axis, with the band or the seeds that they are of, or a line for each client."""
-    _scale(axes, content)
+    _scale(axes, panel, content)
     dots = content.look == "seeds"
     for label, points in panel.curves:
         style, data = styles[label], _on_axes(points, content)
@@ -108,10 +117,12 @@ def _along_x(axes: Axes, panel: Panel, content: Content, styles: Styles) -> None
 
 def _rows(axes: Axes, panel: Panel, content: Content, styles: Styles) -> None:
     """Draw the rows from the top: seeds as dots, means as markers, bars where the test samples are counted."""
-    count = panel.points["curve"].nunique()
-    shifts = [0.0] if count == 1 else np.linspace(-APART / 2, APART / 2, count)
-    for (label, points), shift in zip(panel.curves, shifts, strict=True):
-        style, seeds, bars = styles[label], points.explode("values"), points[points["low"].notna()]
+    curves = dict(panel.curves)
+    shown = [label for label in styles if label in curves]  # from the top as in the legend
+    shifts = [0.0] if len(shown) == 1 else np.linspace(-APART / 2, APART / 2, len(shown))
+    for label, shift in zip(shown, shifts, strict=True):
+        style, points = styles[label], curves[label]
+        seeds, bars = points.explode("values"), points[points["low"].notna()]
         axes.scatter(seeds["values"], seeds["x"] + shift, s=5, color=style.colour, alpha=0.4, linewidth=0)
         axes.hlines(
             bars["x"] + shift, bars["low"], bars["high"], color=style.colour, linewidth=0.9, alpha=0.7
@@ -169,10 +180,12 @@ def _bars(axes: Axes, panel: Panel, content: Content, styles: Styles) -> None:
         )
 
 
-def _scale(axes: Axes, content: Content) -> None:
-    """Make axes logarithmic, and put ticks at the values of a setting."""
+def _scale(axes: Axes, panel: Panel, content: Content) -> None:
+    """Make axes logarithmic, put ticks at the values of a setting, and count large numbers in millions."""
     if "x" in content.log:
         axes.set_xscale("log")
+    elif panel.points["x"].max() >= MANY:
+        axes.xaxis.set_major_formatter(EngFormatter())
     if "y" in content.log:
         axes.set_yscale("log")
     if content.ticks:
@@ -235,19 +248,21 @@ def _point_at(axes: Axes, x: float, low: bool, row: int, words: str) -> None:
     place: dict[str, Any] = {
         "xycoords": axes.get_xaxis_transform(),
         "textcoords": "offset points",
-        "fontsize": 6,
     }
     axes.annotate("", end, (0, 18 * up), arrowprops={"arrowstyle": "->"}, **place)
     axes.annotate(
-        words, end, (shift, (lift + 8 * row) * up), ha=side, va="bottom" if low else "top", **place,
+        words, end, (shift, (lift + 8 * row) * up), ha=side, va="bottom" if low else "top", **place, **WORDS,
     )  # fmt: skip
 
 
 def _remark(axes: Axes, panel: Panel) -> None:
-    """Write what is wrong with curves into a corner."""
-    said = panel.points.drop_duplicates("curve").query("remark != ''")
+    """Write what is wrong with curves into a corner, once where it is the same of all."""
+    curves = panel.points.drop_duplicates("curve")
+    said = curves.query("remark != ''")
     remarks = "\n".join(f"{of.curve}: {of.remark}" for of in said.itertuples())
-    axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", fontsize=6, color="#444444")
+    if len(said) == len(curves) > 1 and said["remark"].nunique() == 1:
+        remarks = f"each curve: {said['remark'].iloc[0]}"
+    axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", color="#444444", **WORDS)
 
 
 def _entries(labels: Iterable[str]) -> int:
@@ -256,11 +271,21 @@ def _entries(labels: Iterable[str]) -> int:
 
 
 def _legend(figure: Figure, content: Content, styles: Styles, words: str) -> None:
-    """Put words and a legend below the panels."""
-    entries = {
-        name: Line2D([], [], color=s.colour, linestyle=s.dash, linewidth=s.width, marker=s.marker, mew=0)
-        for name, s in styles.items()
+    """Put words and a legend below the panels; a curve of points alone has no line there, either."""
+    lines = {
+        label
+        for panel in content.panels
+        for label, points in panel.curves
+        if len(points) > 1 and content.look != "rows"
     }
+    entries = {
+        name: Line2D(
+            [], [], color=s.colour, linestyle=s.dash if name in lines else "", linewidth=s.width,
+            marker=s.marker, mew=0,
+        )
+        for name, s in styles.items()
+        if name in lines or s.marker
+    }  # fmt: skip
     if content.points["published"].notna().any():
         entries[PUBLISHED] = Line2D([], [], color=GREY, **THIN)
     figure.legend(

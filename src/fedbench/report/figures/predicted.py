@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedbench.errors import UserError
 from fedbench.report.figures.content import Content, Panel, curve, spread
-from fedbench.report.figures.forest import ALL, site_of
+from fedbench.report.figures.forest import ALL, IN_BRACKETS, site_of
 from fedbench.report.figures.panels import BAND, panels_of
 from fedbench.store import predictions
 from fedbench.store.runs import Store
@@ -86,7 +86,7 @@ def confusion(test: Seeds, held_out: Seeds, sensitivity: float) -> Drawn:
 
 
 KINDS: Mapping[str, tuple[Callable[[Seeds, Seeds, float], Drawn], str, str, str]] = {
-    "roc": (roc, "1 - specificity", "sensitivity", f"averaged at fixed false positive rates, {BAND}"),
+    "roc": (roc, "1 − specificity", "sensitivity", f"averaged at fixed false positive rates, {BAND}"),
     "pr": (precision_recall, "recall", "precision", f"averaged at fixed recalls, {BAND}"),
     "calibration": (
         calibration, "mean probability", "share of positives",
@@ -125,8 +125,9 @@ def content(plan: Plan, name: str) -> Content:
         missing = missing or "no validation samples to choose a threshold on: give data.validation"
     local = "; local: each site by a model of its own, none over all" * ("local" in spec.references)
     alone = f"one seed, {how.removesuffix(BAND)}".rstrip(", ")
+    more = f"{local}; {IN_BRACKETS}"
     return Content(
-        panels, columns, empty, x_label, f"mean over {{}}, {how}{local}", alone + local,
+        panels, columns, empty, x_label, f"mean over {{}}, {how}{more}", alone + more,
         look="matrix" if matrix else "curves", missing=missing,
     )  # fmt: skip
 
