@@ -151,7 +151,7 @@ def _ties(paper: Paper, board: Board) -> str:
     if board.dataset:
         where = axis_text(paper, "dataset", board.dataset)
     if seeds < FEWEST:
-        few = f"{seeds} seed{'s' * (seeds != 1)}"
+        few = described.counted(seeds, "seed")
         return f"{where}: {few}, too few to distinguish any two of {count} methods: all are tied."
     top = [line for line in board.ranked if line.rank and line.rank.best == 1 and not line.twin]
     if len(top) == count:
