@@ -14,7 +14,7 @@ from fedbench.report.layout import METRIC
 from fedbench.results import compare, rates, run_facts, verdicts
 from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_RUN, UNDEFINED
 from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
-from fedbench.results.statistics import COVERAGE
+from fedbench.results.statistics import COVERAGE, runs_of_print
 from fedbench.results.verdicts import BOUND, MATCHES, ONE_SEED
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan, methods_by_dataset
@@ -212,7 +212,7 @@ def published(frame: pd.DataFrame) -> str:
     if frame.empty:
         return ""
     spreads = sorted({*frame.loc[frame["printed_std"].notna(), "spread"]}) or ["no spread"]
-    counts = sorted({*frame["print_seeds"].fillna(1).astype(int)})
+    counts = sorted({*runs_of_print(frame["comparable_std"], frame["print_seeds"])})
     runs = " or ".join(described.counted(n, "run") for n in counts)
     known = "with this spread" if frame["comparable_std"].notna().any() else "without a spread"
     said = " or ".join(spreads).replace("std", "standard deviation over runs")
