@@ -240,9 +240,12 @@ def effect_text(finding: Finding, paper: Paper, at: AtScale | None = None) -> st
         where = place_text(paper, at.deciding_place, at.places)
     rival = axis_text(paper, "method", at.against) if at.against in paper.methods else at.against
     parts = [
-        "ratio" * bool(ratio), value, f"[{', '.join(interval)}]" * (effect.seeds > 1),
-        f"on {where}" * bool(where), f"({rival})" * bool(rival),
-    ]  # fmt: skip
+        "ratio" if ratio else "",
+        value,
+        f"[{', '.join(interval)}]" if effect.seeds > 1 else "",
+        f"on {where}" if where else "",
+        f"({rival})" if rival else "",
+    ]
     return " ".join(filter(None, parts))
 
 
@@ -275,7 +278,7 @@ def remarks(findings: Sequence[Finding]) -> list[str]:
     lists = {
         "Diverged": [f"{run} (claims {', '.join(of)})" for run, of in diverged.items()],
         "Claims without results": [f"{', '.join(of)} ({targets})" for targets, of in lacking.items()],
-        "Convergence not checked (no curves stored)": [f"claims {', '.join(unchecked)}"] * bool(unchecked),
+        "Convergence not checked (no curves stored)": [f"claims {', '.join(unchecked)}"] if unchecked else [],
     }
     untested = (one for one in findings if one.claim.untested)
     return [

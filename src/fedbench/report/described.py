@@ -57,7 +57,8 @@ def beginning(run: RunSpec) -> str:
         return ""
     other = run.start.run
     model = f"a model of {length(other)} of {other.method} on {other.data.dataset}" if other else ""
-    return f", from {model or 'the weights of a file'}{' without its output layer' * run.start.drop_head}"
+    head = " without its output layer" if run.start.drop_head else ""
+    return f", from {model or 'the weights of a file'}{head}"
 
 
 def changed(chosen: Mapping[str, object]) -> str:

@@ -88,7 +88,7 @@ def drawing_of(plan: Plan, name: str) -> Drawing:
     shown, points, title = content.panels, content.points, phrase(spec.title)
     if len(shown) == 1 and shown[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown[0].title}"
-    more = [described.changed(plan.config.set), *[SHIPPED] * bool(points["shipped"].any())]
+    more = [described.changed(plan.config.set), SHIPPED if points["shipped"].any() else ""]
     words = "; ".join([subtitle(plan, spec, cells, content), *filter(None, more)]) + "."
     styles = {} if content.look == "matrix" else styles_of(points["curve"], paper)
     origin = {"paper": paper.key, "figure": name, "scale": plan.scale.name, **provenance(cells)}
