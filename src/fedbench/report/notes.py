@@ -28,7 +28,7 @@ LONGEST_LENGTH = 60
 
 def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> str:
     """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
-    ran = frame["of_scale"] & ~frame["shipped"] & (frame["status"] != NOT_RUN)
+    ran = frame["of_scale"] & (frame["trained"] | ~frame["shipped"]) & (frame["status"] != NOT_RUN)
     seeds = sorted({*frame.loc[ran, "n_wanted"]})
     run = described.counted(" or ".join(map(str, seeds)), "seed") if seeds else "nothing trained here"
     lengths = described.lengths(cells)
