@@ -121,8 +121,8 @@ class Number:
 
     @property
     def seconds(self) -> float:
-        """How long all its runs trained, NaN where it is not known."""
-        return self.cell.seconds if self.cell else float(self.item.seconds)
+        """How long all its runs that were trained here took, NaN where it is not known."""
+        return self.cell.seconds if self.cell else math.nan
 
     @property
     def sentence(self) -> str:
