@@ -218,15 +218,16 @@ def arranged(
     def numbers(place: At, names: Sequence[str]) -> tuple[int, ...]:
         return tuple(order[name][place[name]] for name in names)
 
+    def combined(names: Sequence[str]) -> list[tuple[int, ...]]:
+        return list(itertools.product(*(range(len(axes[name])) for name in names)))
+
     def texts(names: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:
         return tuple(text(name, axes[name][number]) for name, number in zip(names, at, strict=True))
 
     filled = {
-        tuple(numbers(at, names) for names in (spec.rows, lines, spec.columns)): entry for at, entry in said
+        (numbers(at, spec.rows), numbers(at, lines), numbers(at, spec.columns)): entry for at, entry in said
     }
-    depths, columns = (
-        [*itertools.product(*(range(len(axes[name])) for name in names))] for names in (lines, spec.columns)
-    )
+    depths, columns = combined(lines), combined(spec.columns)
     blocks: dict[tuple[int, ...], Block] = {}
     for row in sorted({row for row, _, _ in filled}):
         *outer, label = texts(spec.rows, row)
