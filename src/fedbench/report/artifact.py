@@ -104,10 +104,12 @@ def _patterns(plan: Plan, cells: Sequence[Cell]) -> Iterator[str]:
     yield from (*CODE.split(), "config/config.yaml", "config/scales/*", "published/index.csv")
     yield from (place.format(key) for key in (study.key, study.extends) if key for place in OF_STUDY)
     yield from (str(locate(study.key, table.published)) for table in study.tables.values() if table.published)
-    for path in (FOLDER / f"{name}.yaml" for name in used):
+    for name in used:  # to which the dataset is added that one is made from
+        path = FOLDER / f"{name}.yaml"
         if path.is_file():
             yield str(path)
-            used += filter(None, [read_yaml(path).get("base")])
+            if base := read_yaml(path).get("base"):
+                used.append(base)
 
 
 def _unpack(folder: Path, patterns: Sequence[str]) -> None:

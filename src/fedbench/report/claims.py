@@ -90,7 +90,26 @@ class ClaimTable:
     @property
     def remarks(self) -> list[str]:
         """What is untested, diverged, without results or curves, and the stamp."""
-        return [*remarks(self.findings), f"{self.stamp}."]
+        diverged, lacking = dict[str, list[str]](), dict[str, list[str]]()
+        for finding in self.findings:
+            number, scales = str(finding.number), finding.scales
+            for run in dict.fromkeys(run for at in scales for run in at.diverged):
+                diverged.setdefault(run, []).append(number)
+            if not any(at.ran for at in scales):
+                lacking.setdefault(", ".join(finding.claim.targets), []).append(number)
+        unproven = (one for one in self.findings if any(at.unproven for at in one.scales))
+        unchecked = ", ".join(str(one.number) for one in unproven)
+        lists = {
+            "Diverged": [f"{run} (claims {', '.join(of)})" for run, of in diverged.items()],
+            "Claims without results": [f"{', '.join(of)} ({targets})" for targets, of in lacking.items()],
+            "Convergence not checked (no curves stored)": [f"claims {unchecked}"] if unchecked else [],
+        }
+        untested = (one for one in self.findings if one.claim.untested)
+        return [
+            *(f"Claim {one.number} is not tested: {one.claim.untested}." for one in untested),
+            *(f"{head}: {'; '.join(parts)}." for head, parts in lists.items() if parts),
+            f"{self.stamp}.",
+        ]
 
     @property
     def stamp(self) -> str:
@@ -240,9 +259,12 @@ def effect_text(finding: Finding, paper: Paper, at: AtScale | None = None) -> st
         where = place_text(paper, at.deciding_place, at.places)
     rival = axis_text(paper, "method", at.against) if at.against in paper.methods else at.against
     parts = [
-        "ratio" * bool(ratio), value, f"[{', '.join(interval)}]" * (effect.seeds > 1),
-        f"on {where}" * bool(where), f"({rival})" * bool(rival),
-    ]  # fmt: skip
+        "ratio" if ratio else "",
+        value,
+        f"[{', '.join(interval)}]" if effect.seeds > 1 else "",
+        f"on {where}" if where else "",
+        f"({rival})" if rival else "",
+    ]
     return " ".join(filter(None, parts))
 
 
@@ -260,25 +282,3 @@ def seeds_text(finding: Finding, at: AtScale | None = None) -> str:
         return ABSENT
     q = "" if math.isnan(at.q) else f", q = {at.q:.3f}"
     return f"{at.verdict.decides.seeds}{q}"
-
-
-def remarks(findings: Sequence[Finding]) -> list[str]:
-    """Say which claims are untested, have runs that diverged, have no results, or no curves."""
-    diverged, lacking = dict[str, list[str]](), dict[str, list[str]]()
-    for finding in findings:
-        number, scales = str(finding.number), finding.scales
-        for run in dict.fromkeys(run for at in scales for run in at.diverged):
-            diverged.setdefault(run, []).append(number)
-        if not any(at.ran for at in scales):
-            lacking.setdefault(", ".join(finding.claim.targets), []).append(number)
-    unchecked = [str(one.number) for one in findings if any(at.unproven for at in one.scales)]
-    lists = {
-        "Diverged": [f"{run} (claims {', '.join(of)})" for run, of in diverged.items()],
-        "Claims without results": [f"{', '.join(of)} ({targets})" for targets, of in lacking.items()],
-        "Convergence not checked (no curves stored)": [f"claims {', '.join(unchecked)}"] * bool(unchecked),
-    }
-    untested = (one for one in findings if one.claim.untested)
-    return [
-        *(f"Claim {one.number} is not tested: {one.claim.untested}." for one in untested),
-        *(f"{head}: {'; '.join(parts)}." for head, parts in lists.items() if parts),
-    ]

@@ -31,18 +31,17 @@ def length(run: RunSpec) -> str:
     """Say how long one run trains."""
     train = run.train
     unit = next(name for name in LENGTHS if getattr(train, name) is not None)
-    local = f" of {_count(train.local_epochs, 'local epoch')}" if train.local_epochs is not None else ""
-    return _count(getattr(train, unit), unit.removesuffix("s")) + local
+    local = f" of {counted(train.local_epochs, 'local epoch')}" if train.local_epochs is not None else ""
+    return counted(getattr(train, unit), unit.removesuffix("s")) + local
 
 
 def trained(cells: Sequence[Cell]) -> list[str]:
     """Say for each dataset how long, with how many clients and from what it is trained, datasets alike together."""
     facts: dict[str, list[str]] = {}
     for dataset, of in _by_dataset(cells).items():
-        clients = " or ".join(_unique(str(run.data.clients) for run in of))
+        clients = counted(" or ".join(_unique(str(run.data.clients) for run in of)), "client")
         length_, begun = (" or ".join(_unique(map(say, of))) for say in (length, beginning))
-        fact = f"{length_}, {clients} client{'' if clients == '1' else 's'}{begun}"
-        facts.setdefault(fact, []).append(dataset)
+        facts.setdefault(f"{length_}, {clients}{begun}", []).append(dataset)
     return [f"{', '.join(datasets)}: {fact}." for fact, datasets in facts.items()]
 
 
@@ -58,7 +57,8 @@ def beginning(run: RunSpec) -> str:
         return ""
     other = run.start.run
     model = f"a model of {length(other)} of {other.method} on {other.data.dataset}" if other else ""
-    return f", from {model or 'the weights of a file'}{' without its output layer' * run.start.drop_head}"
+    head = " without its output layer" if run.start.drop_head else ""
+    return f", from {model or 'the weights of a file'}{head}"
 
 
 def changed(chosen: Mapping[str, object]) -> str:
@@ -116,9 +116,9 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         binary = [task for run in rules if (task := binary_task(run.data, run.seed, data_dir))]
         if binary:
             positive = " or ".join(_unique(_positive(task.positive) for task in binary))
-            share = _span((task.share for task in binary), "{:.1%}")
-            n = _span((task.train for task in binary), "{:,}")
-            dropped = _span((task.dropped for task in binary), "{:,}")
+            share = span((task.share for task in binary), "{:.1%}")
+            n = span((task.train for task in binary), "{:,}")
+            dropped = span((task.dropped for task in binary), "{:,}")
             lines.append(f"{dataset}: {positive} ({share} of {n} training samples; {dropped} dropped).")
         known = _unique(remark for run in rules for remark in remarks(run.data, run.seed, data_dir))
         lines += [f"{dataset}: {remark}." for remark in known]
@@ -174,10 +174,10 @@ def _positive(classes: Sequence[str]) -> str:
     return f"positive: {', '.join(classes[:LISTED])}{more}"
 
 
-def _span(numbers: Iterable[float], form: str) -> str:
-    """Say the least and the largest of some numbers, once where their texts are the same."""
+def span(numbers: Iterable[float], form: str = "{}") -> str:
+    """Say the least and the largest of some numbers, once where their texts are the same; nothing of none."""
     ordered = sorted(numbers)
-    return " to ".join(_unique(map(form.format, (ordered[0], ordered[-1]))))
+    return " to ".join(_unique(map(form.format, ordered[:1] + ordered[-1:])))
 
 
 def _by_dataset(cells: Iterable[Cell]) -> dict[str, list[RunSpec]]:
@@ -188,8 +188,10 @@ def _by_dataset(cells: Iterable[Cell]) -> dict[str, list[RunSpec]]:
     return runs
 
 
-def _count(number: float, unit: str) -> str:
-    return f"{number:.15g} {unit}{'s' * (number != 1)}"
+def counted(number: float | str, unit: str) -> str:
+    """Write a number before its unit: ``1 seed``, ``2.5 epochs``, ``3 to 5 seeds``."""
+    text = number if isinstance(number, str) else f"{number:.15g}"
+    return f"{text} {unit}" if text == "1" else f"{text} {unit}s"
 
 
 def _unique(texts: Iterable[str]) -> list[str]:

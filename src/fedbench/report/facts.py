@@ -124,14 +124,13 @@ def facts_table(plan: Plan, name: str) -> Table:
     )
     compares = any(entry.printed for _, _, entry in said)
     seen = {str(dataset) for (dataset, *_), counts in facts.known.items() if counts}
-    absent = ": ".join(
-        filter(None, ["Not prepared here", ", ".join(n for n in map(str, axes["dataset"]) if n not in seen)])
-    )
+    stub = axis_name(paper, spec.rows[-1])
+    lacking = [name for name in map(str, axes["dataset"]) if name not in seen]
     return Table(
         paper=paper.key,
         name=name,
         title=described.caption(plan, name),
-        grid=Grid(axis_name(paper, spec.rows[-1]), columns, blocks, compares, absent=absent),
+        grid=Grid(stub, columns, blocks, compares, absent="Not prepared here", lacking=lacking),
         notes=_notes(plan, facts, compares, print_),
         rows=pd.DataFrame(rows),
         provenance=origin(plan, name, f"data of seed {plan.seeds[0]}", partitions=facts.keys),

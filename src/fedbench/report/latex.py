@@ -64,7 +64,7 @@ def _notes(notes: Sequence[str]) -> list[str]:
 
 def _head(grid: Grid) -> list[str]:
     """Open the tabular and write its header: the levels of columns, each text centred over what it spans."""
-    first, span = 1 + grid.wide, grid.span
+    first, span = len(grid.stubs), grid.span
     group = r"l@{\hskip 5pt}l@{\hskip 5pt}l" if span > 1 else "l" if grid.wide else "r"
     lines = [FITTED, rf"\begin{{tabular}}{{@{{}}{'l' * first}{group * len(grid.names)}@{{}}}}", r"\toprule"]
     for level in grid.headers[: None if span > 1 else -1]:
@@ -76,8 +76,8 @@ def _head(grid: Grid) -> list[str]:
         lines += [" & ".join(cells) + r" \\", " ".join(rules)]
     names = [label_text(text) for text, _ in grid.headers[-1]]
     heads = ["ours", "paper", r"$\Delta$"] * len(names) if span > 1 else names
-    last = [label_text(grid.stub), *[""] * grid.wide, *heads]
-    return [*lines, " & ".join(last) + r" \\", r"\midrule"]
+    last = " & ".join([*map(label_text, grid.stubs), *heads])
+    return [*lines, rf"{last} \\", r"\midrule"]
 
 
 def _rows(lines: Sequence[Sequence[str]]) -> list[str]:
@@ -87,8 +87,10 @@ def _rows(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _small(spread: str) -> str:
-    space = r"\," * spread.startswith(" ")
-    return space + rf"{{\tiny {escape(spread.strip())}}}" if spread else ""
+    if not spread:
+        return ""
+    space = r"\," if spread.startswith(" ") else ""
+    return rf"{space}{{\tiny {escape(spread.strip())}}}"
 
 
 SYMBOLS = """
@@ -195,10 +197,12 @@ def macros_text(address: str, entries: Sequence[Entry], comment: str) -> str:
         for axis in (items[0].at if items else {})
         if axis in ("dataset", "method") or len({item.at[axis] for item in items}) > 1
     ]
-    metrics = len({item.metric for item in items}) > 1
+    several = len({item.metric for item in items}) > 1
     lines = []
     for entry, item in shown:
-        key = "/".join([address, *(value_text(item.at[axis]) for axis in axes), *[item.metric] * metrics])
+        key = "/".join([address, *(value_text(item.at[axis]) for axis in axes)])
+        if several:
+            key += f"/{item.metric}"
         for part, number, why in _parts(entry, item):
             name = f"{key}/{part}" if part else key
             lines.append(

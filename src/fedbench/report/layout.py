@@ -73,10 +73,11 @@ class Entry:
 
     def sides(self, marks: Marks, spread: bool = True) -> tuple[str, str, str]:
         """Return ours, the published value and the difference with its symbol, as a form writes them."""
-        ours = self._number(marks, self.value, self.spread * spread, self.best)
+        ours = self._number(marks, self.value, self.spread if spread else "", self.best)
         paper = self._number(marks, self.printed, self.printed_spread, self.printed_best)
-        delta = marks.text(f"{self.delta} {self.symbol}".strip())
-        return ours, paper + marks.text("†") * self.doubtful, delta
+        if self.doubtful:
+            paper += marks.text("†")
+        return ours, paper, marks.text(f"{self.delta} {self.symbol}".strip())
 
     def side(self, name: str, marks: Marks) -> str:
         """Return one of :data:`SIDES`."""
@@ -115,7 +116,8 @@ class Grid:
     """A table: the texts of each column's header by level, and blocks of rows with all columns.
 
     ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``left`` is
-    the line about what :func:`fold` left out, ``absent`` what it says of it; ``stacks`` allows sides below each other.
+    the line about what :func:`fold` left out: how it is called (``absent``) and the datasets of which nothing is there
+    (``lacking``). ``stacks`` allows sides below each other.
     """
 
     stub: str
@@ -124,6 +126,7 @@ class Grid:
     compares: bool = False
     left: str = ""
     absent: str = "Not run"
+    lacking: Sequence[str] = ()
     stacks: bool = True
 
     @cached_property
@@ -159,6 +162,11 @@ class Grid:
         return self.stacks and self.compares and width > WIDEST
 
     @property
+    def stubs(self) -> list[str]:
+        """What stands above the labels of rows and, in a table whose sides are below each other, above their names."""
+        return [self.stub, ""] if self.wide else [self.stub]
+
+    @property
     def span(self) -> int:
         """How many cells a number takes beside each other."""
         return 3 if self.compares and not self.wide else 1
@@ -167,7 +175,7 @@ class Grid:
         """Return the lines of each block as a form writes them: label and cells; a heading is alone."""
         blocks = []
         for block in self.blocks:
-            lines = [[marks.heading(block.heading)]] * bool(block.heading)
+            lines = [[marks.heading(block.heading)]] if block.heading else []
             for row in block.rows:
                 lines += self._stacked(row, marks) if self.wide else self._beside(row, marks)
             blocks.append(lines)
@@ -210,21 +218,23 @@ def arranged(
     def numbers(place: At, names: Sequence[str]) -> tuple[int, ...]:
         return tuple(order[name][place[name]] for name in names)
 
+    def combined(names: Sequence[str]) -> list[tuple[int, ...]]:
+        return list(itertools.product(*(range(len(axes[name])) for name in names)))
+
     def texts(names: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:
         return tuple(text(name, axes[name][number]) for name, number in zip(names, at, strict=True))
 
     filled = {
-        tuple(numbers(at, names) for names in (spec.rows, lines, spec.columns)): entry for at, entry in said
+        (numbers(at, spec.rows), numbers(at, lines), numbers(at, spec.columns)): entry for at, entry in said
     }
-    depths, columns = (
-        [*itertools.product(*(range(len(axes[name])) for name in names))] for names in (lines, spec.columns)
-    )
+    depths, columns = combined(lines), combined(spec.columns)
     blocks: dict[tuple[int, ...], Block] = {}
     for row in sorted({row for row, _, _ in filled}):
         *outer, label = texts(spec.rows, row)
         entries = [[filled.get((row, line, column), BLANK) for column in columns] for line in depths]
         blocks.setdefault(row[:-1], Block(WITHIN.join(outer), [])).rows.append(Row(label, entries))
-    alone = " (".join(text(METRIC, metric) for metric in spec.metrics) + ")" * (len(spec.metrics) - 1)
+    first, *others = [text(METRIC, metric) for metric in spec.metrics]
+    alone = first + "".join(f" ({other})" for other in others)
     return [texts(spec.columns, at) or (alone,) for at in columns], [*blocks.values()]
 
 
@@ -263,6 +273,7 @@ def fold(grid: Grid) -> Grid:
     total, kept = (
         sum(entry.item is not None or bool(entry.value) for entry in part.entries) for part in (grid, shown)
     )
-    left = f"{grid.absent} ({total - kept} of {total} numbers)." if kept < total else ""
+    what = f"{grid.absent}: {', '.join(grid.lacking)}" if grid.lacking else grid.absent
+    left = f"{what} ({total - kept} of {total} numbers)." if kept < total else ""
     compares = grid.compares and any(entry.printed for entry in shown.entries)
     return replace(shown, compares=compares, left=left)

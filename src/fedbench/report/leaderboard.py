@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedbench.report import described, notes
 from fedbench.report.document import Table, origin, stamp
-from fedbench.report.layout import Entry, listed
+from fedbench.report.layout import BLANK, Entry, listed
 from fedbench.report.results_table import state_text
 from fedbench.results import compare
 from fedbench.results.claims.judge import FEWEST
@@ -97,7 +97,8 @@ def _entries(paper: Paper, line: Line, spec: TableSpec) -> list[Entry]:
     if not line.shown:
         mean = paper.measure(spec.metrics[0]).sign * line.mean
         text = ABSENT if math.isnan(mean) else f"{mean:.{DECIMALS}f}"
-        return [Entry(rank), Entry(text), *[Entry("")] * (len(spec.metrics) + (not board.budget))]
+        columns_left = len(spec.metrics) if board.budget else len(spec.metrics) + 1
+        return [Entry(rank), Entry(text), *[BLANK] * columns_left]
     metrics = line.shown[: len(spec.metrics)]
     numbers = [Entry(*state_text(item, DECIMALS), item=item) for item in metrics]
     first = Entry(rank, item=line.first, part="rank")
@@ -151,7 +152,7 @@ def _ties(paper: Paper, board: Board) -> str:
     if board.dataset:
         where = axis_text(paper, "dataset", board.dataset)
     if seeds < FEWEST:
-        few = f"{seeds} seed{'s' * (seeds != 1)}"
+        few = described.counted(seeds, "seed")
         return f"{where}: {few}, too few to distinguish any two of {count} methods: all are tied."
     top = [line for line in board.ranked if line.rank and line.rank.best == 1 and not line.twin]
     if len(top) == count:

@@ -14,7 +14,7 @@ from fedbench.report.layout import METRIC
 from fedbench.results import compare, rates, run_facts, verdicts
 from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_RUN, UNDEFINED
 from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
-from fedbench.results.statistics import COVERAGE
+from fedbench.results.statistics import COVERAGE, runs_of_print
 from fedbench.results.verdicts import BOUND, MATCHES, ONE_SEED
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan, methods_by_dataset
@@ -28,14 +28,15 @@ LONGEST_LENGTH = 60
 
 def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> str:
     """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
-    ran = frame["of_scale"] & ~frame["shipped"] & (frame["status"] != NOT_RUN)
+    ran = frame["of_scale"] & (frame["trained"] | ~frame["shipped"]) & (frame["status"] != NOT_RUN)
     seeds = sorted({*frame.loc[ran, "n_wanted"]})
-    long = described.lengths(cells)
-    run = [f"{' or '.join(map(str, seeds))} seed{'s' * (seeds != [1])}" if seeds else "nothing trained here"]
-    run += [long] * (0 < len(long) <= LONGEST_LENGTH)
-    others = sorted({*frame.loc[frame["shipped"], "scale"]} - {plan.scale.name})
-    elsewhere = f". {SHIPPED}: trained elsewhere, at scale {', '.join(others)}" if others else ""
-    return described.caption(plan, name, f": {', '.join(run)}{elsewhere}")
+    run = described.counted(" or ".join(map(str, seeds)), "seed") if seeds else "nothing trained here"
+    lengths = described.lengths(cells)
+    if lengths and len(lengths) <= LONGEST_LENGTH:
+        run += f", {lengths}"
+    if others := sorted({*frame.loc[frame["shipped"], "scale"]} - {plan.scale.name}):
+        run += f". {SHIPPED}: trained elsewhere, at scale {', '.join(others)}"
+    return described.caption(plan, name, f": {run}")
 
 
 def below(
@@ -55,7 +56,7 @@ def below(
     doubts = _visible(frame).query("doubt != ''")
     notes = [
         " ".join(filter(None, first)),
-        f"{', '.join(ours)}: not in the paper; there is no published value." * bool(ours and spec.published),
+        f"{', '.join(ours)}: not in the paper; there is no published value." if ours and spec.published else "",
         described.other_data(cells, made["data"], folder),
         other_code(cells, made["other_code"]),
         *(trouble(frame, status) for status in (NOT_RUN, FAILED)),
@@ -89,16 +90,18 @@ def _numbers(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> str:
     of_all = dict.fromkeys(metric.partition("@")[0] for metric in spec.metrics)
     first, *others = [paper.measure(metric).label for metric in of_all]
     apart = METRIC in (*spec.rows, *spec.columns)
-    what = first + "".join(f", {name}" if apart else f" ({name})" for name in others)
-    ours = "mean ± standard deviation over seeds" if (frame["n_wanted"] > 1).any() else "one seed"
-    return f"{what[0].upper()}{what[1:]}{f': {ours}' * bool((frame['n_seeds'] > 0).any())}."
+    what = _capital(first) + "".join(f", {name}" if apart else f" ({name})" for name in others)
+    if not (frame["n_seeds"] > 0).any():
+        return f"{what}."
+    several = (frame["n_wanted"] > 1).any()
+    return f"{what}: {'mean ± standard deviation over seeds' if several else 'one seed'}."
 
 
 def letters(paper: Paper, frame: pd.DataFrame) -> str:
     """Explain the settings that headings call by a letter, empty without any."""
     varying = [n for n in paper.settings if len({at.get(n) for at in frame["at"]}) > 1]
     names = {axis_name(paper, name): paper.settings[name].label for name in varying}
-    said = [f"{name}: {label}" for name, label in names.items() if len(name) == 1 < len(label)]
+    said = [f"{name}: {label}" for name, label in names.items() if len(name) == 1 and len(label) > 1]
     return f"{'; '.join(said)}." if said else ""
 
 
@@ -113,7 +116,7 @@ def references(spec: TableSpec, frame: pd.DataFrame) -> str:
     }
     said = "; ".join(what[name] for name in spec.references)
     return (
-        f"{said[0].upper()}{said[1:]}; with the hyper-parameters and as many steps as federated. The gain is federated "
+        f"{_capital(said)}; with the hyper-parameters and as many steps as federated. The gain is federated "
         f"minus {spec.references[0]}, seed by seed; in brackets its {COVERAGE:.0%} interval over seeds and, of an AUC, "
         f"over the draw of test samples, {shared_samples(frame[frame['gain'] & frame['low'].notna()])}."
     )
@@ -124,8 +127,9 @@ def shared_samples(gains: pd.DataFrame) -> str:
     apart = "as if the models had not shared these, which is wide"
     if not gains["paired"].any():
         return apart
+    paired = "paired over these (DeLong et al. 1988)"
     rest = ", ".join(gains.loc[~gains["paired"], "label"].unique())
-    return "paired over these (DeLong et al. 1988)" + f"; that of {rest} {apart}" * bool(rest)
+    return f"{paired}; that of {rest} {apart}" if rest else paired
 
 
 def untuned(named: str) -> str:
@@ -136,8 +140,10 @@ def untuned(named: str) -> str:
 def other_code(cells: Sequence[Cell], made: Mapping[str, int]) -> str:
     """Say how many runs of which methods other code made than today's, by the names of cells; else nothing."""
     theirs = [cell for cell in cells if cell.name in made]
+    if not theirs:
+        return ""
     count = f"{sum(made.values())} of {sum(len(cell.runs) for cell in theirs)} runs"
-    return f"Other code than today's made {count} ({methods_by_dataset(theirs)})." if theirs else ""
+    return f"Other code than today's made {count} ({methods_by_dataset(theirs)})."
 
 
 def combined(paper: Paper, spec: TableSpec) -> str:
@@ -161,38 +167,37 @@ def combined(paper: Paper, spec: TableSpec) -> str:
 
 def selection(paper: Paper, cells: Sequence[Cell]) -> str:
     """Say by which rule the evaluation that counts was chosen, empty where it is the last one of all runs."""
-    rules = {run.train.select for cell in cells for run in cell.runs[:1]}
+    rules = {cell.runs[0].train.select for cell in cells}
     chosen = [f"the one with the best {paper.measure(rule).label}" for rule in sorted(filter(None, rules))]
-    last = ["the last one"] if None in rules else []
-    return f"The evaluation that counts is {' or, as configured, '.join([*last, *chosen])}." if chosen else ""
+    if not chosen:
+        return ""
+    if None in rules:
+        chosen.insert(0, "the last one")
+    return f"The evaluation that counts is {' or, as configured, '.join(chosen)}."
 
 
 def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
     """Explain the signs of a table, as far as they occur."""
     several = frame.loc[frame["n_seeds"] > 0, "method"].nunique() > 1
-    line = "row" if "method" in spec.columns else "column" + ", metric by metric" * (METRIC in spec.rows)
-    apart = ", ours and published separately" if (frame["shown"] & frame["printed"].notna()).any() else ""
+    line = "row" if "method" in spec.columns else "column"
+    if line == "column" and METRIC in spec.rows:
+        line += ", metric by metric"
+    if (frame["shown"] & frame["printed"].notna()).any():
+        line += ", ours and published separately"
+    shipped = frame[frame["shipped"]]
+    seeds = described.span(shipped["n_wanted"].where(shipped["status"] != INCOMPLETE, shipped["n_seeds"]))
     marks = {
-        f"Bold: best in {line}{apart}": several,
+        f"Bold: best in {line}": several,
         f"{verdict_words.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
         f"{verdict_words.EDGE}: a tuned value lies on the edge of its grid": frame["on_edge"].any(),
-        f"{SHIPPED}: (partly) trained elsewhere, {_seeds(frame[frame['shipped']])}": frame["shipped"].any(),
+        f"{SHIPPED}: (partly) trained elsewhere, {described.counted(seeds, 'seed')}": len(shipped),
         f"in brackets: {COVERAGE:.0%} interval of a gain": frame["low"].notna().any(),
         "†: doubtful in print": _visible(frame)["doubt"].any(),
     }
     said = "; ".join(mark for mark, occurs in marks.items() if occurs)
     compares, interval = frame["difference"].notna().any(), frame["half_width"].notna().any()
     legend = verdict_words.legend(tolerance, bool(interval)) if compares else ""
-    return " ".join(filter(None, [legend, f"{said[0].upper()}{said[1:]}." if said else ""]))
-
-
-def _seeds(frame: pd.DataFrame) -> str:
-    """Say how many seeds numbers are of: ``3 seeds``, ``3 to 5 seeds``."""
-    seeds = frame["n_wanted"].where(frame["status"] != INCOMPLETE, frame["n_seeds"])
-    low, high = seeds.min(), seeds.max()
-    if low != high:
-        return f"{low} to {high} seeds"
-    return "1 seed" if low == 1 else f"{low} seeds"
+    return " ".join(filter(None, [legend, f"{_capital(said)}." if said else ""]))
 
 
 def _visible(frame: pd.DataFrame) -> pd.DataFrame:
@@ -207,8 +212,8 @@ def published(frame: pd.DataFrame) -> str:
     if frame.empty:
         return ""
     spreads = sorted({*frame.loc[frame["printed_std"].notna(), "spread"]}) or ["no spread"]
-    counts = sorted({*frame["print_seeds"].fillna(1).astype(int)})
-    runs = " or ".join(f"{n} run{'s' * (n > 1)}" for n in counts)
+    counts = sorted({*runs_of_print(frame["comparable_std"], frame["print_seeds"])})
+    runs = " or ".join(described.counted(n, "run") for n in counts)
     known = "with this spread" if frame["comparable_std"].notna().any() else "without a spread"
     said = " or ".join(spreads).replace("std", "standard deviation over runs")
     return f"Published with {said}; in intervals a published number counts as {runs} {known}."
@@ -221,7 +226,12 @@ def listed(head: str, texts: Iterable[str]) -> str:
         return ""
     more = f" … and {len(unique) - LONGEST_LIST} more, see the CSV" if len(unique) > LONGEST_LIST else ""
     shown = ". ".join(text.rstrip(".") for text in unique[:LONGEST_LIST])
-    return f"{head[0].upper()}{head[1:]}: {shown}{more}."
+    return f"{_capital(head)}: {shown}{more}."
+
+
+def _capital(text: str) -> str:
+    """Begin a sentence with a capital letter."""
+    return text[0].upper() + text[1:]
 
 
 def _at(rows: pd.DataFrame, texts: Iterable[str]) -> list[str]:
@@ -270,8 +280,9 @@ def gains(paper: Paper, frame: pd.DataFrame) -> str:
     known = known[sites] if sites.any() else known
     if known.empty:
         return ""
-    several = known["method"].nunique() > 1
-    names = known["label"] + known["method"].map(lambda m: f" ({axis_text(paper, 'method', m)})" * several)
+    names = known["label"]
+    if known["method"].nunique() > 1:
+        names = names + known["method"].map(lambda method: f" ({axis_text(paper, 'method', method)})")
     ends = known[["low", "high"]].mul(known["sign"], axis=0)
     places = {"gains": ends.min(axis=1) > 0, "loses": ends.max(axis=1) < 0}
     words = [f"{word} in {', '.join(names[at])}" for word, at in places.items() if at.any()]

@@ -38,7 +38,8 @@ def table_of_results(plan: Plan, name: str) -> Table:
     grid = layout(plan.study, spec, axes, frame)
     made = provenance(cells)
     mark = stamp(made["commits"], [run["key"] for cell in made["cells"] for run in cell["runs"]])
-    mark += f"; of {SHIPPED}: column commit of the CSV" * bool(frame["shipped"].any())
+    if frame["shipped"].any():
+        mark += f"; of {SHIPPED}: column commit of the CSV"
     return Table(
         paper=plan.study.key,
         name=name,
@@ -81,9 +82,9 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Gr
     )
     blocks = [Block(block.heading and block.heading + _away(block), block.rows) for block in blocks]
     ran = {*frame.loc[frame["status"] != NOT_RUN, "dataset"]}
-    absent = [axis_text(paper, "dataset", name) for name in axes["dataset"] if name not in ran]
-    left = f"{NOT_RUN.capitalize()}{': ' * bool(absent)}{', '.join(absent)}"
-    return Grid(axis_name(paper, spec.rows[-1]), columns, blocks, bool(frame["has_print"].any()), absent=left)
+    lacking = [axis_text(paper, "dataset", name) for name in axes["dataset"] if name not in ran]
+    compares = bool(frame["has_print"].any())
+    return Grid(axis_name(paper, spec.rows[-1]), columns, blocks, compares, lacking=lacking)
 
 
 def _away(block: Block) -> str:
@@ -102,12 +103,12 @@ def _entry(item: Compared) -> Entry:
         value=value,
         spread=spread,
         best=item.best,
-        printed=item.printed_text or ABSENT * item.has_print,
+        printed=item.printed_text or (ABSENT if item.has_print else ""),
         printed_spread="" if math.isnan(item.comparable_std) else f"±{item.printed_std_text}",
         printed_best=item.printed_best,
         doubtful=bool(item.doubt),
         delta="" if math.isnan(item.difference) else signed(item.difference, item.digits),
-        symbol=verdict_words.symbol(item.verdict, item.basis) + verdict_words.EDGE * item.on_edge,
+        symbol=verdict_words.symbol(item.verdict, item.basis) + (verdict_words.EDGE if item.on_edge else ""),
         second=item.second,
         item=item,
     )
@@ -116,7 +117,7 @@ def _entry(item: Compared) -> Entry:
 def state_text(ours: Measured, decimals: int) -> tuple[str, str]:
     """Return our side of a number and its spread; one without a full mean says why in a word."""
     status = ours.status
-    mark = SHIPPED * ours.shipped
+    mark = SHIPPED if ours.shipped else ""
     if status in (FINISHED, INCOMPLETE):
         spread = "" if math.isnan(ours.std) else f"±{ours.std:.{decimals}f}"
         partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == INCOMPLETE else ""
@@ -128,7 +129,7 @@ def state_text(ours: Measured, decimals: int) -> tuple[str, str]:
     reached = [f"{value:.{decimals}f}" for value in ours.values.values() if math.isfinite(value)]
     if status == NOT_REACHED and (missed := len(ours.values) - len(reached)):  # a slope misses nothing itself
         count = f" {missed}/{len(ours.values)}" if len(ours.values) > 1 else ""
-        return f"{status}{count}{mark}", f" ({', '.join(reached)})" * bool(reached)
+        return f"{status}{count}{mark}", f" ({', '.join(reached)})" if reached else ""
     if ours.reason == NO_MODEL:
         return f"{ours.reason}{mark}", ""
     return (status if status == UNDEFINED else ABSENT), ""

@@ -69,5 +69,5 @@ def terminal(grid: Grid, title: str, notes: Sequence[str], width: int = 100) -> 
 def _lines(grid: Grid, marks: Marks) -> list[list[str]]:
     """Return header and lines; a heading of a block is a line of one cell, which runs over its neighbours."""
     sides = [text for name in grid.names for text in (f"{name}: ours", "paper", "Δ")]
-    head = [grid.stub, *[""] * grid.wide, *(sides if grid.span > 1 else grid.names)]
+    head = [*grid.stubs, *(sides if grid.span > 1 else grid.names)]
     return [head, *(line for block in grid.lines(marks) for line in block)]

@@ -112,6 +112,7 @@ def _of_cell(of_cell: Sequence[Row], metrics: Sequence[str]) -> Iterator[Measure
             floats_up=floats_up, floats_down=floats_down, samples=samples, seconds=seconds,
             hardware=_words((row.hardware for run in of_ended for row in run.values()), "; "),
             shipped=any(row.origin == SHIPPED for row in rows.values()),
+            trained=any(row.origin == HERE for row in rows.values()),
             source=_sources(row.source for row in rows.values()),
         )  # fmt: skip
 
@@ -266,6 +267,7 @@ def together(
         key=" ".join(part.key for part in parts),
         commit=_words(part.commit for part in parts),
         shipped=any(part.shipped for part in parts),
+        trained=any(part.trained for part in parts),
         source=" ".join(_unique(part.source for part in parts)),
     )  # fmt: skip
 

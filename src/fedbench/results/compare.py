@@ -123,13 +123,14 @@ def _with_spreads(paper: Paper, frame: pd.DataFrame) -> pd.DataFrame:
             )
     axes_ = frame["at"].iloc[0] if len(frame) else ()
     varying = [axis for axis in axes_ if len({at[axis] for at in frame["at"]}) > 1]
-    several = frame["metric"].nunique() > 1
-    names = ([axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"])
+    names = [[axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"]]
+    if frame["metric"].nunique() > 1:
+        names = [[*of, label] for of, label in zip(names, frame["label"], strict=True)]
     digits = frame.groupby("metric")["print_digits"].transform("max").fillna(frame["digits"])
     return frame.assign(
         spread_counted=frame["std"].clip(lower=least.where(~frame["slope"], 0.0)),
         digits=digits.astype(int),
-        where=[", ".join([*of, *[text] * several]) for of, text in zip(names, frame["label"], strict=True)],
+        where=[", ".join(of) for of in names],
     )
 
 
@@ -148,7 +149,7 @@ def tidy(frame: pd.DataFrame, paper: str, table: str) -> pd.DataFrame:
     """Return the machine-readable form of a table: one row per number, nothing rounded away."""
     by_seed = {name: frame[name].map(_by_seed) for name in ("values", "paces")}
     places = pd.DataFrame([{"paper": paper, "table": table, **at} for at in frame["at"]], frame.index)
-    columns = [*IN_CSV, *["low", "high"] * bool(frame["gain"].any())]
+    columns = [*IN_CSV, "low", "high"] if frame["gain"].any() else [*IN_CSV]
     return pd.concat([places, frame.assign(**by_seed).rename(columns=PUBLISHED)[columns]], axis=1)
 
 

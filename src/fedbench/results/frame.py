@@ -83,6 +83,7 @@ class Measured:
     commit: str = ""  # of the code
     hardware: str = ""  # what its runs ran on
     shipped: bool = False  # whether some of its seeds came with the repository
+    trained: bool = False  # whether some of them were trained here
     source: str = ""  # the files it was read from
     n_seeds: int = 0  # how many seeds ended as they should
     mean: float = NAN  # over the seeds there are, NaN unless finished or incomplete

@@ -96,7 +96,8 @@ class PublishedTable:
             for line in bad.index[bad][:1]:
                 low, high = limits.loc[line]
                 lies = f"{name} of {self.rows['metric'][line]} lies between {low:g} and {high:g}"
-                lies += ", and numbers are no percentages" * (high == 1)
+                if high == 1:
+                    lies += ", and numbers are no percentages"
                 text = shortened(texts[line], 60)
                 raise UserError(f"{self.path}, line {line}: {name} is {text!r}: {problem or lies}")
         return values

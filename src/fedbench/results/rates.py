@@ -97,7 +97,7 @@ def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> It
         fits = [row for run in shipped.fitted(cells).values() for row in run.values()]
     yield from fits
     if len({row.seed for row in fits}) < len(cells[0].runs):
-        reason = "; ".join(lacking) or "no seed has all budgets" * (not fits)
+        reason = "; ".join(lacking) or ("" if fits else "no seed has all budgets")
         yield Row("", -1, "", status=NOT_RUN, reason=reason, origin="")
 
 

@@ -59,20 +59,23 @@ def half_width(std: ArrayLike, n: ArrayLike) -> Array:
     return np.asarray(quantile(1 - LEVEL, n - 1) * np.asarray(std, dtype=float) / np.sqrt(n))
 
 
+def runs_of_print(print_std: ArrayLike, print_n: ArrayLike) -> Array:
+    """Return as how many runs print counts: as it says, else as one, or as two where it prints a spread."""
+    return np.asarray(np.fmax(print_n, np.where(np.isfinite(print_std), 2.0, 1.0)))
+
+
 def prediction_half_width(
     std: ArrayLike, n: ArrayLike, print_std: ArrayLike = np.nan, print_n: ArrayLike = np.nan
 ) -> Array:
     """Return half the interval of the difference between a mean of ours and a printed one; NaN below two seeds.
 
-    Print is uncertain too. It counts as the mean of ``print_n`` runs, one where the paper does not say (two where it
-    prints a spread), which spread as ours do: t s sqrt(1/n + 1/m). Where it prints a spread over runs the interval is
-    Welch's.
+    Print is uncertain too. It counts as the mean of some runs (:func:`runs_of_print`), which spread as ours do:
+    t s sqrt(1/n + 1/m). Where it prints a spread over runs the interval is Welch's.
     """
     std, n, print_std, print_n = np.broadcast_arrays(
         *(np.asarray(v, dtype=float) for v in (std, n, print_std, print_n))
     )
-    welch = np.isfinite(print_std)
-    m = np.fmax(print_n, np.where(welch, 2.0, 1.0))
+    welch, m = np.isfinite(print_std), runs_of_print(print_std, print_n)
     ours, theirs = std**2 / n, np.where(welch, print_std, std) ** 2 / m
     variance = ours + theirs
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -143,6 +143,8 @@ def test_the_runs_behind_a_printed_spread_are_counted_in_order() -> None:
     assert said.endswith(
         "over runs; in intervals a published number counts as 3 runs or 10 runs with this spread."
     )
+    unsaid = frame[:1].assign(print_seeds=math.nan)
+    assert notes.published(unsaid).endswith("counts as 2 runs with this spread."), "as intervals take it"
     mixed = frame.assign(spread=["std", "device variance", ""], print_seeds=math.nan, comparable_std=math.nan)
     assert "with device variance or standard deviation" in notes.published(mixed)
     assert notes.published(mixed).endswith("counts as 1 run without a spread.")

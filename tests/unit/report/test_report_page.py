@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import itertools
+import math
 import shlex
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -19,10 +20,14 @@ from report_project import REDUCED, Project, localscgdam, run_result, table_of
 from fedbench.commands.options import configured
 from fedbench.errors import UserError
 from fedbench.report import processes, tables
+from fedbench.report.layout import Entry
 from fedbench.report.page import build as page
 from fedbench.report.page.gather import chapter
+from fedbench.report.page.states import STATES
+from fedbench.report.page.view import Number
 from fedbench.results.collect import log_of
 from fedbench.results.export import export_reproduced
+from fedbench.results.frame import Compared
 from fedbench.study.cells import Cell, matching
 from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan
@@ -297,6 +302,13 @@ def test_what_was_not_trained_here_is_marked_in_the_overview_and_the_claims(repo
     assert [row.only("th").text for row in rows] == ["localscgdam Table 1 ‡ 1"]
     said = [tag.text for tag in shown.only("article", id="claims/localscgdam").all("span", "tag")]
     assert said[1].startswith("undecided") and said[1].endswith("‡") and said[0] == said[2] == "not run"
+
+
+def test_the_training_time_of_a_number_is_never_the_mean_of_reference_results() -> None:
+    """That of cells is a sum over seeds."""
+    item = Compared(verdict="matches", difference=0.0, seconds=20.0, n_seeds=3)
+    number = Number("table1", Entry("0.900", item=item), STATES["matches"], "", cell=None)
+    assert math.isnan(number.seconds)
 
 
 def test_a_number_is_listed_with_its_table_and_with_a_figure_where_no_table_shows_it(

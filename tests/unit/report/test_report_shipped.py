@@ -193,6 +193,7 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(project: P
     assert both["shipped"].all() and merged.verdict == finding.verdict and merged.shipped
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
     assert "‡: (partly) trained elsewhere, 3 seeds." in table_of().markdown()
+    assert "Scale reduced: 3 seeds, 100 iterations." in table_of().title, "two of each were trained here"
 
 
 def test_a_run_trained_here_counts_before_the_shipped_one(project: Project) -> None:

@@ -88,7 +88,7 @@ def drawing_of(plan: Plan, name: str) -> Drawing:
     shown, points, title = content.panels, content.points, phrase(spec.title)
     if len(shown) == 1 and shown[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown[0].title}"
-    more = [described.changed(plan.config.set), *[SHIPPED] * bool(points["shipped"].any())]
+    more = [described.changed(plan.config.set), SHIPPED if points["shipped"].any() else ""]
     words = "; ".join([subtitle(plan, spec, cells, content), *filter(None, more)]) + "."
     styles = {} if content.look == "matrix" else styles_of(points["curve"], paper)
     origin = {"paper": paper.key, "figure": name, "scale": plan.scale.name, **provenance(cells)}
@@ -128,7 +128,8 @@ def subtitle(plan: Plan, spec: FigureSpec, cells: Sequence[Cell], content: Conte
 
 def averaged(content: Content, planned: int) -> str:
     """Say over how many seeds what is drawn is a mean, or would be; nothing where nothing ran or is planned."""
-    counts = sorted({*content.points["seeds"]} - {0}) or [planned]
-    seeds = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])) if n)
-    words = content.alone if seeds == "1" else content.over
-    return words.replace("{}", f"{seeds} seed{'s' * (seeds != '1')}") if seeds else ""
+    counts = {*content.points["seeds"]} - {0} or {planned}
+    if counts == {0}:
+        return ""
+    words = content.alone if counts == {1} else content.over
+    return words.replace("{}", described.counted(described.span(counts), "seed"))

@@ -102,7 +102,9 @@ def panels_of(
     if "metric" not in (*order, *inside):  # metrics are rows, unless they are named
         order = ["metric", *order]
     labels = [axis for axis in ("method", *axes) if len(axes[axis]) > 1 and axis not in (*order, *inside)]
-    labels = [*dict.fromkeys(labels)] or ["method"] * ("method" not in inside)
+    labels = [*dict.fromkeys(labels)]
+    if not labels and "method" not in inside:
+        labels = ["method"]
     panels = [
         _panel(plan, name, dict(zip(order, values, strict=True)), labels, draw)
         for values in itertools.product(*(axes[axis] for axis in order))
@@ -130,8 +132,10 @@ def _panel(plan: Plan, name: str, place: dict[str, Value], labels: Sequence[str]
     words = [axis_text(paper, axis, value) for axis, value in place.items()]
     if "metric" in spec.panel_axes:
         words.append(measure if words else measure.capitalize())
-    stands_in = "dataset" in place and place["dataset"] not in spec.datasets
-    return Panel(", ".join(words) + " (stand-in)" * stands_in, metric, measure, points)
+    title = ", ".join(words)
+    if "dataset" in place and place["dataset"] not in spec.datasets:
+        title += " (stand-in)"
+    return Panel(title, metric, measure, points)
 
 
 def curve_of(

@@ -123,7 +123,7 @@ def content(plan: Plan, name: str) -> Content:
         missing = missing or f"without test samples of both classes: {', '.join(lacking)}"
     if matrix and not panels:
         missing = missing or "no validation samples to choose a threshold on: give data.validation"
-    local = "; local: each site by a model of its own, none over all" * ("local" in spec.references)
+    local = "; local: each site by a model of its own, none over all" if "local" in spec.references else ""
     alone = f"one seed, {how.removesuffix(BAND)}".rstrip(", ")
     more = f"{local}; {IN_BRACKETS}"
     return Content(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
 
@@ -116,7 +115,9 @@ def _number(plan: Plan, views: Views, target: str, entry: Entry) -> Number:
     item = entry.item
     assert item is not None
     view = views.get(frozenset(item.at.items())) if item.of_scale else None
-    without = "" if view is None else TRAINING if view.where else view.log.says if view.log else ""
+    without = view.log.says if view and view.log else ""
+    if view and view.where:
+        without = TRAINING
     setting = setting_text(plan, str(item.at["dataset"]), item.at)
     number = Number(target, entry, state_of(item, without), setting, view)
     if view is not None:
@@ -149,13 +150,13 @@ def _groups(plan: Plan, views: Sequence[CellView]) -> list[tuple[Picture | None,
     for view in shown:
         by_place.setdefault(place_of(view.cell.dataset, view.cell.setting), []).append(view)
     shipped = load_curves(plan, "curves")
-    printed = functools.cache(lambda: printed_results(plan.study))
+    printed = printed_results(plan.study)
 
     def curves(views: Sequence[CellView]) -> Picture | None:
         ran = [v for v in views if v.records or any(run.key in shipped for run in v.cell.runs)]
         metrics = [*dict.fromkeys(itertools.chain.from_iterable(view.numbers for view in ran))]
         cells = [view.cell for view in ran]
-        return chart(plan.study, cells, metrics, printed(), shipped) if ran else None
+        return chart(plan.study, cells, metrics, printed, shipped) if ran else None
 
     return [(curves(of_place), of_place) for of_place in by_place.values()]
 

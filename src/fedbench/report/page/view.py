@@ -121,8 +121,8 @@ class Number:
 
     @property
     def seconds(self) -> float:
-        """How long all its runs trained, NaN where it is not known."""
-        return self.cell.seconds if self.cell else float(self.item.seconds)
+        """How long all its runs that were trained here took, NaN where it is not known."""
+        return self.cell.seconds if self.cell else math.nan
 
     @property
     def sentence(self) -> str:
@@ -137,10 +137,11 @@ class Number:
             f"seed {', '.join(map(str, seeds))}: {run_facts.MEANING[sign]}"
             for sign, seeds in item.idle.items()
         )
-        moving = (
-            f"still changing at the end of training ({item.moving} in a fifth of it, before step sizes fell)"
-        )
-        return "; ".join([said, *signs, *([moving] if item.moving else [])])
+        moving = ""
+        if item.moving:
+            fifth = f"{item.moving} in a fifth of it, before step sizes fell if they did"
+            moving = f"still changing at the end of training ({fifth})"
+        return "; ".join(filter(None, [said, *signs, moving]))
 
 
 def key_of(target: str, item: Compared) -> Hashable:

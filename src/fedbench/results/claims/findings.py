@@ -106,7 +106,7 @@ class AtScale:
         """The verdict with its coverage, as a table has it."""
         kind, tally, shown = self.verdict.kind, self.verdict.tally, self.verdict.shown
         on_own_data = f" on {', '.join(self.ours)}" if self.ours else ""
-        said = f"{kind}{on_own_data}{f', {EARLY}' * self.early}"
+        said = f"{kind}{on_own_data}{f', {EARLY}' if self.early else ''}"
         if not self.ran:
             said = NOT_RUN
         elif self.stand_in:
