@@ -106,10 +106,10 @@ def resolve(
     layers = layers_of(paper, scale, dataset, setting, method, tuned)
     _warn_of_length(paper, scale, dataset)
     run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
-    data, folder = run.get("data", {}), CONFIG_DIR / "datasets"
-    _fill_in(data, folder)
+    data = run.get("data", {})
+    _fill_in(data)
     if train := run.get("train"):
-        train.setdefault("prior", _default_prior(data, folder))
+        train.setdefault("prior", _default_prior(data))
         select = str(train.get("select"))
         if paper.contrary(select):
             raise UserError(
@@ -190,7 +190,7 @@ def _resolve_start(paper: Paper, scale: Scale, child: Place, at: Place) -> RunSp
         raise UserError(f"{label}: start.cell: cells start from each other") from None
 
 
-def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
+def _default_prior(data: Mapping[str, Any]) -> str:
     """Return ``train.prior`` where no YAML names it: clients that may differ in their shares have their mean."""
     if _part(data, "partition").get("rule", "even") == "even":
         return "pooled"
@@ -199,7 +199,7 @@ def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
     from fedbench.data import datasets
 
     with contextlib.suppress(UserError):  # who trains says what is wrong with the dataset
-        return "pooled" if len(datasets.get(str(data.get("dataset")), folder).classes) > 2 else "client"
+        return "pooled" if len(datasets.get(str(data.get("dataset"))).classes) > 2 else "client"
     return "client"
 
 
@@ -209,19 +209,20 @@ def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def _fill_in(data: dict[str, Any], folder: Path) -> None:
-    """Add the digest of datasets that files in ``folder`` describe, and the number of ``clients: sites``."""
+def _fill_in(data: dict[str, Any]) -> None:
+    """Add the digest of datasets that YAML files describe, and the number of ``clients: sites``."""
     sources = data.get("sources")
     names = [str(data.get("dataset")), *(sources if isinstance(sources, list | tuple) else ())]
     of_sites = data.get("clients") == "sites"
-    if (described := [name for name in names if (folder / f"{name}.yaml").is_file()]) or of_sites:
+    described = [name for name in names if (CONFIG_DIR / f"datasets/{name}.yaml").is_file()]
+    if described or of_sites:
         from fedbench.data import datasets
 
         if described:
-            contents = [datasets.content(name, folder) for name in described]
+            contents = [datasets.content(name) for name in described]
             data["content"] = contents[0] if described == names[:1] else digest([described, contents])
         if of_sites:
-            data["clients"] = datasets.count_sites(names, folder)
+            data["clients"] = datasets.count_sites(names)
 
 
 def at_scale(paper: Paper, scale: Scale) -> ScalePaper:

@@ -127,7 +127,7 @@ def _sites(paper: Paper, labels: Sequence[str]) -> Iterator[str]:
         data = {**common, **paper.datasets[label].data}
         with contextlib.suppress(UserError):
             datasets = [data.get("dataset", ""), *data.get("sources", ())]
-            yield from site_names(datasets, CONFIG_DIR / "datasets") or ()
+            yield from site_names(datasets) or ()
 
 
 def scale_of(config: Config) -> Scale:
