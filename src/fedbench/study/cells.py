@@ -16,8 +16,9 @@ from pydantic import AfterValidator
 from fedbench.errors import UserError, unknown
 from fedbench.metric_table import Measure
 from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
+from fedbench.study import checks
 from fedbench.study.configuration import CONFIG_DIR, file_of, load_paper, paper_keys, study_path
-from fedbench.study.layers import ALTERNATIVES, Layer, merged, nested, overlaid
+from fedbench.study.layers import Layer, merged, nested, overlaid
 from fedbench.study.schema import Paper, Scale, ScalePaper, Value
 from fedbench.study.tuned import tuned_for
 
@@ -104,7 +105,8 @@ def resolve(
             raise unknown(kind, name, known)
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
     layers = layers_of(paper, scale, dataset, setting, method, tuned)
-    _warn_of_length(paper, scale, dataset)
+    if told := checks.lost_length(paper, scale.name, at_scale(paper, scale), dataset):
+        warned(f"{file_of(paper, 'datasets', dataset)}: {told}")
     run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
     data = run.get("data", {})
     _fill_in(data)
@@ -161,22 +163,6 @@ def layers_of(
             layers.append(Layer(f"method {method} at {name} = {at[name]}", pieces.get(at[name], {})))
     layers.append(Layer(f"dataset {dataset} of {of_data}, fixed", data.fixed))
     return layers
-
-
-def _warn_of_length(paper: Paper, scale: Scale, dataset: str) -> None:
-    """Say where the scale of the base gives another length of training than a dataset that a study adds asks for."""
-    entry, shorter = paper.datasets[dataset], at_scale(paper, scale)
-    train = {**shorter.train, **shorter.per_dataset.get(dataset, {})}
-    theirs = {name: train[name] for name in ALTERNATIVES[0] if train.get(name)}
-    if not paper.extends or paper.scales or dataset not in paper.defined.get("datasets", []):
-        return
-    said = {name: entry.train[name] for name in ALTERNATIVES[0] if entry.train.get(name)}
-    if theirs and said.items() - theirs.items() and not entry.fixed.get("train"):
-        shown, kept = (", ".join(f"{key}: {value}" for key, value in of.items()) for of in (theirs, said))
-        warned(
-            f"{file_of(paper, 'datasets', dataset)}: datasets.{dataset}.train: {kept} gives way to {shown} of scale "
-            f"{scale.name}; to keep it, write `fixed: {{train: {{{kept}}}}}` (and `null` for another key)"
-        )
 
 
 def _resolve_start(paper: Paper, scale: Scale, child: Place, at: Place) -> RunSpec:

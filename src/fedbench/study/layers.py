@@ -15,9 +15,9 @@ from fedbench.errors import UserError, shortened, unknown
 from fedbench.safe_yaml import parse_yaml
 from fedbench.study.entries import PIECES
 
-ALTERNATIVES = (
-    ("iterations", "epochs", "rounds", "cycles"), ("period", "local_epochs"), ("batch_size", "batches_per_epoch"),
-)  # fmt: skip
+LENGTHS = ("iterations", "epochs", "rounds", "cycles")
+"""Keys of ``train`` that say how long a run is."""
+ALTERNATIVES = (LENGTHS, ("period", "local_epochs"), ("batch_size", "batches_per_epoch"))
 """Keys of ``train`` that exclude each other: saying one takes the others away."""
 OF_CLASSES = ("labels", "imbalance", "sources", "tests")
 """Keys of ``data`` that are about one dataset: rules for its classes, and what is joined to it."""

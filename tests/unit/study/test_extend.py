@@ -125,6 +125,8 @@ def test_a_length_that_the_scale_of_the_other_replaces_is_told_once(caplog: pyte
     (told,) = caplog.messages
     assert "mine.yaml: datasets.More.train: iterations: 7 " in told and "iterations: 8 of scale demo" in told
     assert "`fixed: {train: {iterations: 7}}`" in told
+    write(datasets={"More": MORE | {"train": {"iterations": [7]}}})
+    assert run(dataset="More").train.iterations == 8, "a list, which a set takes none of, gives way too"
 
 
 def test_a_paper_that_no_scale_names_says_itself_what_it_shortens_or_runs_as_written() -> None:
