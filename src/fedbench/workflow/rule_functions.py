@@ -227,6 +227,7 @@ class RuleFunctions:
             from fedbench.train import preflight  # not above: PyTorch takes seconds
 
             preflight.check(cells)
+            preflight.check_tables(cells)
 
 
 def options_of(config: Config) -> str:
