@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +114,11 @@ def assigned(item: str) -> tuple[str, Any]:
     with contextlib.suppress(ValueError):
         return key, from_json(value, allow_inf_nan=False)
     return key, read
+
+
+def as_options(given: Mapping[str, Any]) -> str:
+    """Write keys of the configuration and places of a run as options of `fedbench`: ``--set train.iterations=200``."""
+    return " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in given.items())
 
 
 def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from fedbench.errors import ListedError, UserError, unknown
 from fedbench.method import check_weights
 from fedbench.spec import DataSpec, RunSpec, TrainSpec
 from fedbench.study.cells import Cell, runs_before
-from fedbench.study.configuration import load_paper, study_path
+from fedbench.study.configuration import load_paper, source_of, study_path
 from fedbench.tasks import detailed
 from fedbench.train import initial_weights
 
@@ -47,7 +47,7 @@ def check(cells: Sequence[Cell]) -> None:
         UserError: something is unknown, missing, of a wrong kind, or does not fit; the place in the YAML is named.
     """
     check_runs(
-        (f"{study_path(cell.paper)}: ", cell.dataset, cell.method, run)
+        (f"{source_of(cell.paper, cell.asked.get('set', {}))}: ", cell.dataset, cell.method, run)
         for cell in cells
         for run in (*runs_before(cell)[:1], cell.runs[0])
     )

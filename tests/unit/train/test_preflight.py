@@ -89,6 +89,14 @@ def test_a_slip_is_named_with_its_place_and_nothing_is_trained(place: str, value
     assert not Path("results").exists()
 
 
+def test_a_slip_that_a_call_sets_is_not_blamed_on_the_file_alone() -> None:
+    plan = Plan(load_config({"set": {"network.options.width": 8}}), "toy")
+    with pytest.raises(
+        UserError, match=FILE[:-2] + r" with --set network\.options\.width=8: .*network: .*'width'"
+    ):
+        preflight.check(plan.cells("table1"))
+
+
 GREY = {"train": {"normalize": {"mean": [0.5] * 2, "std": [0.2] * 2}}}
 NUMBERS, PICTURES = np.zeros((30, 4), np.float32), np.zeros((40, 3, 8, 8), np.float32)
 
