@@ -18,7 +18,7 @@ from fedbench.metric_table import Measure
 from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
 from fedbench.study import checks
 from fedbench.study.configuration import CONFIG_DIR, file_of, load_paper, paper_keys, study_path
-from fedbench.study.layers import Layer, merged, nested, overlaid
+from fedbench.study.layers import Layer, datasets_of, merged, nested, overlaid, part_of
 from fedbench.study.schema import Paper, Scale, ScalePaper, Value
 from fedbench.study.tuned import tuned_for
 
@@ -108,9 +108,9 @@ def resolve(
     if told := checks.lost_length(paper, scale.name, at_scale(paper, scale), dataset):
         warned(f"{file_of(paper, 'datasets', dataset)}: {told}")
     run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
-    data = run.get("data", {})
+    data, train, start = (part_of(run, name) for name in ("data", "train", "start"))
     _fill_in(data)
-    if train := run.get("train"):
+    if train:
         train.setdefault("prior", _default_prior(data))
         select = str(train.get("select"))
         if paper.contrary(select):
@@ -118,9 +118,9 @@ def resolve(
                 f"{label}: train.select: a run would choose by the largest {select}, and the study says that lower is "
                 "better; let the task measure its negative"
             )
-    if "cell" in (run.get("start") or {}):
-        cell = validated(FromCell, run["start"]["cell"], f"{label}: start.cell")
-        rest = {name: value for name, value in run["start"].items() if name != "cell"}
+    if "cell" in start:
+        cell = validated(FromCell, start["cell"], f"{label}: start.cell")
+        rest = {name: value for name, value in start.items() if name != "cell"}
         at = cell.dataset or dataset, {**setting, **cell.setting}, cell.method
         run["start"] = rest | {"run": _resolve_start(paper, scale, (dataset, setting, method), at)}
     return validated(RunSpec, run, label)
@@ -178,9 +178,9 @@ def _resolve_start(paper: Paper, scale: Scale, child: Place, at: Place) -> RunSp
 
 def _default_prior(data: Mapping[str, Any]) -> str:
     """Return ``train.prior`` where no YAML names it: clients that may differ in their shares have their mean."""
-    if _part(data, "partition").get("rule", "even") == "even":
+    if part_of(data, "partition").get("rule", "even") == "even":
         return "pooled"
-    if _part(data, "labels").get("rule", "original") != "original":
+    if part_of(data, "labels").get("rule", "original") != "original":
         return "client"
     from fedbench.data import datasets
 
@@ -189,17 +189,9 @@ def _default_prior(data: Mapping[str, Any]) -> str:
     return "client"
 
 
-def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a part of ``data`` by its keys; one that has none is named when the run is validated."""
-    part = data.get(name)
-    return part if isinstance(part, Mapping) else {}
-
-
 def _fill_in(data: dict[str, Any]) -> None:
     """Add the digest of datasets that YAML files describe, and the number of ``clients: sites``."""
-    sources = data.get("sources")
-    names = [str(data.get("dataset")), *(sources if isinstance(sources, list | tuple) else ())]
-    of_sites = data.get("clients") == "sites"
+    names, of_sites = datasets_of(data), data.get("clients") == "sites"
     described = [name for name in names if (CONFIG_DIR / f"datasets/{name}.yaml").is_file()]
     if described or of_sites:
         from fedbench.data import datasets

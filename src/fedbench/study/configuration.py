@@ -126,12 +126,10 @@ def _of_each_site(paper: Paper, spec: Shown) -> Shown:
 def _sites(paper: Paper, labels: Sequence[str]) -> Iterator[str]:
     from fedbench.data.datasets import site_names  # the paths of most commands do without the data
 
-    common: Mapping[str, Any] = paper.defaults.get("data") or {}
     for label in labels:
-        data = {**common, **paper.datasets[label].data}
+        data = {**layers.part_of(paper.defaults, "data"), **paper.datasets[label].data}
         with contextlib.suppress(UserError):
-            datasets = [data.get("dataset", ""), *data.get("sources", ())]
-            yield from site_names(datasets) or ()
+            yield from site_names(layers.datasets_of(data)) or ()
 
 
 def scale_of(config: Config) -> Scale:

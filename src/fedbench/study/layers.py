@@ -56,6 +56,18 @@ def overlaid(base: Any, over: Any) -> Any:
     return {**base, **{key: overlaid(base.get(key), value) for key, value in over.items()}}
 
 
+def part_of(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a part of a file or a run by its keys; one that has none is named when the whole is validated."""
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def datasets_of(data: Mapping[str, Any]) -> list[str]:
+    """Return the dataset of a piece ``data`` of a run, and the further ones that are joined to it."""
+    sources = data.get("sources")
+    return [str(name) for name in (data.get("dataset"), *(sources if isinstance(sources, list) else ()))]
+
+
 def nested(dotted: str, value: Any) -> dict[str, Any]:
     """Return ``{"a": {"b": value}}`` for the place ``a.b``."""
     for part in reversed(dotted.split(".")):
