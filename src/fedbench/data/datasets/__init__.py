@@ -33,13 +33,13 @@ def _catalog() -> dict[str, dict[str, Any]]:
     return catalog
 
 
-def names(own: bool = True) -> list[str]:
-    """List the datasets: those of the library, of other packages, and the user's ``own``.
+def names(described: bool = True) -> list[str]:
+    """List the datasets: those of the library, of other packages, and those that YAML files describe.
 
     The sets of MedMNIST are listed in their smallest size.
     """
-    described = [path.stem for path in yaml_dataset.FOLDER.glob("*.yaml")] if own else []
-    return sorted({*registry.names(_HERE), *_catalog(), *medmnist.SETS, *described})
+    files = yaml_dataset.FOLDER.glob("*.yaml") if described else ()
+    return sorted({*registry.names(_HERE), *_catalog(), *medmnist.SETS, *(path.stem for path in files)})
 
 
 def content(name: str) -> str | None:
