@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 from fedbench.errors import UserError
+from fedbench.store.runs import Store
 from fedbench.study.cells import Cell, matching, paper_of, single
 from fedbench.study.configuration import check_mirror, load_config
 from fedbench.study.plan import ASKED, Plan
@@ -58,7 +59,6 @@ class Result:
             UserError: it was not trained with ``keep_model=True``; the message says what to do.
         """
         from fedbench.store import predictions
-        from fedbench.store.runs import Store
 
         return predictions.load_predictions(self.cell, Store(), self._words)
 
@@ -72,7 +72,6 @@ class Result:
         Raises:
             UserError: no model was kept, or the table is not as the one trained on; the message says what to do.
         """
-        from fedbench.store.runs import Store
         from fedbench.train import keeping, training
 
         folder = None if images is None else Path(images)
@@ -112,7 +111,6 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     Raises:
         UserError: the pattern fits no cell or several, or an argument is wrong.
     """
-    from fedbench.store.runs import Store
     from fedbench.train import preflight  # here, since they import torch
     from fedbench.train.training import train_cell
 

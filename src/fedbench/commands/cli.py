@@ -15,8 +15,12 @@ from fedbench import files, project
 from fedbench.commands import report_commands, store_commands
 from fedbench.commands.options import CoresOption, PaperOption, ScaleOption, SetOption, configured, cores_of
 from fedbench.errors import UserError, explain, unknown
+from fedbench.store import cell_files
+from fedbench.store.runs import Store
 from fedbench.study import cells, configuration
 from fedbench.study.plan import Plan
+from fedbench.train.progress import say, whereabouts
+from fedbench.train.run_cells import train_all
 
 app = typer.Typer(
     help="Rebuild the tables of papers on federated learning with imbalanced data, beside the published numbers.",
@@ -58,10 +62,6 @@ def list_cells(
 
     Then tables, figures and papers.
     """
-    from fedbench.store.cell_files import other_code
-    from fedbench.store.runs import Store
-    from fedbench.train.progress import whereabouts
-
     plan, store = Plan(configured(scale, paper or cells.paper_of(pattern), set_)), Store()
     listed = cells.matching(plan.cells(), pattern)
     not_tuned = {cell.name for cell in plan.untuned(listed)}
@@ -69,7 +69,7 @@ def list_cells(
         done = sum(store.has(run.key) for run in cell.runs)
         now = whereabouts(cell, store)
         said = [f"in training: {now}"] * bool(now) + ["not tuned"] * (cell.name in not_tuned)
-        said += ["other code"] * any(other_code(cell, store))
+        said += ["other code"] * any(cell_files.other_code(cell, store))
         print(", ".join([f"{cell.name}  {done}/{len(cell.runs)} runs", *said]))
     if pattern == "*":
         study = plan.study
@@ -88,9 +88,6 @@ def run(
     PATTERN is a cell's name or a part of it, such as a method or a dataset; * matches anything. One that begins with a
     paper, as climb/ does, is of that paper.
     """
-    from fedbench.store.runs import Store
-    from fedbench.train.run_cells import train_all
-
     config = configured(scale, paper or cells.paper_of(pattern), set_)
     configuration.check_mirror(config)
     plan = Plan(config)
@@ -111,7 +108,6 @@ def predict(
     With --data its models score the rows of another table, which may lack labels.
     """
     from fedbench.store import predictions
-    from fedbench.store.runs import Store
 
     config = configured(scale, paper or cells.paper_of(pattern), set_)
     plan = Plan(config)
@@ -150,9 +146,6 @@ def forget(
     such as a method or a dataset; * matches anything. One scale's runs are removed: the configuration's, or that of
     --scale. `fedbench forget --other-code` alone goes through the whole store, trials of `fedbench tune` included.
     """
-    from fedbench.store import cell_files
-    from fedbench.store.runs import Store
-
     if not (pattern or other_code):
         raise UserError("say which cells to forget, such as LocalSGDM, or give --other-code")
     if other_code and not (pattern or scale or paper or set_):
@@ -172,7 +165,6 @@ def tune(
     scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None, cores: CoresOption = "1",
 ) -> None:  # fmt: skip
     """Choose hyper-parameters on DATASET by validation score alone and write them under config/tuned."""
-    from fedbench.train.progress import say
     from fedbench.train.tune.tuning import tune_dataset
 
     project.check_own("tune")

@@ -48,7 +48,7 @@ def configured(
             given["set"] = layers.given(given.get("set") or {}) | {key: value}
         else:
             given[key] = value
-    return configuration.load_config(overrides=given)
+    return configuration.load_config(given, "--set")
 
 
 def cores_of(text: str) -> int:

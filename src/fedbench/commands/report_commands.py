@@ -19,7 +19,6 @@ from fedbench.commands.options import (
     configured,
     planned,
 )
-from fedbench.commands.show import described_cell, described_figure
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
 from fedbench.workflow import requests
@@ -47,6 +46,7 @@ def table(
 
 def show(target: str, scale: ScaleOption = None, set_: SetOption = None, notes: NotesOption = False) -> None:
     """Print a table (table1, climb/table2) as text, what a figure shows, or a cell's configuration, layer by layer."""
+    from fedbench.commands.show import described_cell, described_figure
     from fedbench.report import tables
 
     config = configured(scale, None, set_)

@@ -112,7 +112,7 @@ def _offer(specs: dict[str, Schema]) -> None:
         ("RunSpec", "method"): registry.names(algorithms),
         ("NetworkSpec", "name"): registry.names(models),
         ("TaskSpec", "name"): registry.names(tasks),
-        ("DataSpec", "dataset"): datasets.names(Path("nowhere")),  # without those of one's own
+        ("DataSpec", "dataset"): datasets.names(described=False),
         ("PartitionSpec", "rule"): registry.names(partitions),
     }
     for (spec, name), known in offered.items():

@@ -11,6 +11,7 @@ from fedbench.data.prepared import read_summary
 from fedbench.errors import UserError, shortened, unknown
 from fedbench.results.shipped import Shipped
 from fedbench.spec import RunSpec
+from fedbench.store.runs import Store
 from fedbench.study.cells import Cell, single
 from fedbench.study.configuration import file_of, load_paper, paper_keys
 from fedbench.study.layers import Layer, origins, overrides, places
@@ -20,8 +21,6 @@ from fedbench.study.unread import read_parts
 
 def described_figure(plan: Plan, name: str) -> list[str]:
     """Return the lines that say what a figure shows, and how many of its runs are there."""
-    from fedbench.store.runs import Store
-
     figure, store, key = plan.figure(name), Store(), plan.study.key
     lines = [
         f"{key}/{name} at scale {plan.scale.name}: {figure.title}",

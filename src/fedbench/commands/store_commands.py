@@ -13,6 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from fedbench.errors import ReadError, UserError, shortened, visible
+from fedbench.store import cell_files
+from fedbench.store.exchange import export_runs, import_runs
+from fedbench.store.record import read_run
+from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -64,9 +68,6 @@ def _matches(pattern: str, key: str, called: list[str]) -> bool:
 
 def _records() -> tuple[dict[str, Any], Known]:
     """Read the runs of the store by key, damaged ones as the reason; return them and the names of all runs."""
-    from fedbench.store.record import read_run
-    from fedbench.store.runs import Store
-
     store, records = Store(), dict[str, Any]()
     for key in store.keys(damaged=True):
         try:
@@ -99,8 +100,6 @@ def _kind(record: Any) -> str:
 
 def list_runs(pattern: Pattern = "*") -> None:
     """List the runs of the store: key, state, and the cells they are for."""
-    from fedbench.store.runs import Store
-
     store, (records, known), count, begun = Store(), _records(), 0, 0
     for key, called, record in _chosen(pattern, records, known):
         count += 1
@@ -125,14 +124,10 @@ def verify(
 
     A run that cannot be read now is not damaged: it is named and stays. With a pattern, data are left out.
     """
-    from fedbench.store.runs import Store
-
     store, count, left = Store(), collections.Counter[str](), list[str]()
     for key, called, record in _chosen(pattern, *_records()):
         kind, done = _kind(record), ""
         if kind == "damaged" and set_aside:
-            from fedbench.store import cell_files
-
             again = "".join(f"; {path} is made again" for path in cell_files.drop([key]))
             done = f"; kept as {store.set_aside(key)}{again}"
         count[kind] += 1
@@ -164,9 +159,6 @@ def _verify_data(data_dir: Path) -> None:
 
 def export(archive: Path, pattern: Pattern = "*") -> None:
     """Write runs into one archive, to be imported on another machine."""
-    from fedbench.store.exchange import export_runs
-    from fedbench.store.runs import Store
-
     keys = [key for key, _, _ in _chosen(pattern, *_records())]
     if not keys:
         raise _nothing_matches(pattern)
@@ -176,9 +168,6 @@ def export(archive: Path, pattern: Pattern = "*") -> None:
 
 def import_(sources: Annotated[list[Path], typer.Argument(help="archives, or folders with runs")]) -> None:
     """Take runs from archives or folders; each is checked first, bad ones are refused by name."""
-    from fedbench.store.exchange import import_runs
-    from fedbench.store.runs import Store
-
     refused = 0
     for source in sources:
         imported = import_runs(Store(), source)

@@ -16,8 +16,9 @@ from pydantic import AfterValidator
 from fedbench.errors import UserError, unknown
 from fedbench.metric_table import Measure
 from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
+from fedbench.study import checks
 from fedbench.study.configuration import CONFIG_DIR, file_of, load_paper, paper_keys, study_path
-from fedbench.study.layers import ALTERNATIVES, Layer, merged, nested, overlaid
+from fedbench.study.layers import Layer, datasets_of, merged, nested, overlaid, part_of
 from fedbench.study.schema import Paper, Scale, ScalePaper, Value
 from fedbench.study.tuned import tuned_for
 
@@ -104,21 +105,22 @@ def resolve(
             raise unknown(kind, name, known)
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
     layers = layers_of(paper, scale, dataset, setting, method, tuned)
-    _warn_of_length(paper, scale, dataset)
+    if told := checks.lost_length(paper, scale.name, at_scale(paper, scale), dataset):
+        warned(f"{file_of(paper, 'datasets', dataset)}: {told}")
     run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
-    data, folder = run.get("data", {}), CONFIG_DIR / "datasets"
-    _fill_in(data, folder)
-    if train := run.get("train"):
-        train.setdefault("prior", _default_prior(data, folder))
+    data, train, start = (part_of(run, name) for name in ("data", "train", "start"))
+    _fill_in(data)
+    if train:
+        train.setdefault("prior", _default_prior(data))
         select = str(train.get("select"))
         if paper.contrary(select):
             raise UserError(
                 f"{label}: train.select: a run would choose by the largest {select}, and the study says that lower is "
                 "better; let the task measure its negative"
             )
-    if "cell" in (run.get("start") or {}):
-        cell = validated(FromCell, run["start"]["cell"], f"{label}: start.cell")
-        rest = {name: value for name, value in run["start"].items() if name != "cell"}
+    if "cell" in start:
+        cell = validated(FromCell, start["cell"], f"{label}: start.cell")
+        rest = {name: value for name, value in start.items() if name != "cell"}
         at = cell.dataset or dataset, {**setting, **cell.setting}, cell.method
         run["start"] = rest | {"run": _resolve_start(paper, scale, (dataset, setting, method), at)}
     return validated(RunSpec, run, label)
@@ -163,22 +165,6 @@ def layers_of(
     return layers
 
 
-def _warn_of_length(paper: Paper, scale: Scale, dataset: str) -> None:
-    """Say where the scale of the base gives another length of training than a dataset that a study adds asks for."""
-    entry, shorter = paper.datasets[dataset], at_scale(paper, scale)
-    train = {**shorter.train, **shorter.per_dataset.get(dataset, {})}
-    theirs = {name: train[name] for name in ALTERNATIVES[0] if train.get(name)}
-    if not paper.extends or paper.scales or dataset not in paper.defined.get("datasets", []):
-        return
-    said = {name: entry.train[name] for name in ALTERNATIVES[0] if entry.train.get(name)}
-    if theirs and said.items() - theirs.items() and not entry.fixed.get("train"):
-        shown, kept = (", ".join(f"{key}: {value}" for key, value in of.items()) for of in (theirs, said))
-        warned(
-            f"{file_of(paper, 'datasets', dataset)}: datasets.{dataset}.train: {kept} gives way to {shown} of scale "
-            f"{scale.name}; to keep it, write `fixed: {{train: {{{kept}}}}}` (and `null` for another key)"
-        )
-
-
 def _resolve_start(paper: Paper, scale: Scale, child: Place, at: Place) -> RunSpec:
     """Resolve the run that another one, at the place ``child``, starts from."""
     label = f"{paper.key}/{at[0]}/{at[2]}"
@@ -190,38 +176,31 @@ def _resolve_start(paper: Paper, scale: Scale, child: Place, at: Place) -> RunSp
         raise UserError(f"{label}: start.cell: cells start from each other") from None
 
 
-def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
+def _default_prior(data: Mapping[str, Any]) -> str:
     """Return ``train.prior`` where no YAML names it: clients that may differ in their shares have their mean."""
-    if _part(data, "partition").get("rule", "even") == "even":
+    if part_of(data, "partition").get("rule", "even") == "even":
         return "pooled"
-    if _part(data, "labels").get("rule", "original") != "original":
+    if part_of(data, "labels").get("rule", "original") != "original":
         return "client"
     from fedbench.data import datasets
 
     with contextlib.suppress(UserError):  # who trains says what is wrong with the dataset
-        return "pooled" if len(datasets.get(str(data.get("dataset")), folder).classes) > 2 else "client"
+        return "pooled" if len(datasets.get(str(data.get("dataset"))).classes) > 2 else "client"
     return "client"
 
 
-def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a part of ``data`` by its keys; one that has none is named when the run is validated."""
-    part = data.get(name)
-    return part if isinstance(part, Mapping) else {}
-
-
-def _fill_in(data: dict[str, Any], folder: Path) -> None:
-    """Add the digest of datasets that files in ``folder`` describe, and the number of ``clients: sites``."""
-    sources = data.get("sources")
-    names = [str(data.get("dataset")), *(sources if isinstance(sources, list | tuple) else ())]
-    of_sites = data.get("clients") == "sites"
-    if (described := [name for name in names if (folder / f"{name}.yaml").is_file()]) or of_sites:
+def _fill_in(data: dict[str, Any]) -> None:
+    """Add the digest of datasets that YAML files describe, and the number of ``clients: sites``."""
+    names, of_sites = datasets_of(data), data.get("clients") == "sites"
+    described = [name for name in names if (CONFIG_DIR / f"datasets/{name}.yaml").is_file()]
+    if described or of_sites:
         from fedbench.data import datasets
 
         if described:
-            contents = [datasets.content(name, folder) for name in described]
+            contents = [datasets.content(name) for name in described]
             data["content"] = contents[0] if described == names[:1] else digest([described, contents])
         if of_sites:
-            data["clients"] = datasets.count_sites(names, folder)
+            data["clients"] = datasets.count_sites(names)
 
 
 def at_scale(paper: Paper, scale: Scale) -> ScalePaper:

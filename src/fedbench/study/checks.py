@@ -7,7 +7,8 @@ from typing import Any
 
 from fedbench.errors import UserError, unknown
 from fedbench.study.claims import BEST_OTHER, ClaimSpec
-from fedbench.study.schema import COURSE, FigureSpec, Paper, TableSpec, Value
+from fedbench.study.layers import LENGTHS
+from fedbench.study.schema import COURSE, FigureSpec, Paper, ScalePaper, TableSpec, Value
 from fedbench.study.unread import unread
 
 AXES = ("dataset", "method", "metric")
@@ -170,6 +171,23 @@ def _unmeasured(paper: Paper) -> Iterator[str]:
                     f"{place}: {metric} is the least of its sites, and of {name} lower is better: show "
                     f"{name}@sites, or let the task measure its negative"
                 )
+
+
+def lost_length(paper: Paper, scale: str, shorter: ScalePaper, dataset: str) -> str:
+    """Say where the scale of the base gives another length of training than a dataset that a study adds asks for."""
+    entry = paper.datasets[dataset]
+    added = paper.extends and dataset in paper.defined.get("datasets", [])
+    if not added or paper.scales or entry.fixed.get("train"):
+        return ""
+    pieces = entry.train, {**shorter.train, **shorter.per_dataset.get(dataset, {})}
+    asked, given = ({name: train[name] for name in LENGTHS if train.get(name)} for train in pieces)
+    if not given or asked.items() <= given.items():
+        return ""
+    kept, shown = (", ".join(f"{key}: {value}" for key, value in of.items()) for of in (asked, given))
+    return (
+        f"datasets.{dataset}.train: {kept} gives way to {shown} of scale {scale}; to keep it, write "
+        f"`fixed: {{train: {{{kept}}}}}` (and `null` for another key)"
+    )
 
 
 def _twice(names: list[Value]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,24 +40,27 @@ def _parse(path: Path, _mark: files.Mark | None) -> Any:
     return {} if content is None else content
 
 
-def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read the user's configuration; ``overrides`` (``--config``) win, and ``null`` keeps the file's value."""
+def load_config(overrides: Mapping[str, Any] | None = None, source: str = "the arguments") -> Config:
+    """Read the user's configuration; ``overrides`` win, and ``null`` keeps the file's value.
+
+    Raises:
+        UserError: a key is unknown or a value wrong; the message names the file, or the ``source`` of the overrides.
+    """
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    for key, kind in (("seeds", int), ("datasets", str)):
-        if isinstance(given.get(key), str | int):
-            parts = [part.strip() for part in str(given[key]).split(",")]
-            if kind is int and not all(
-                part.isdecimal() and part.isascii() and len(part) < 20 for part in parts
-            ):
-                raise UserError(
-                    f"seeds: {shortened(given[key])!r} is not a list of whole numbers such as 0,1,2"
-                )
-            given[key] = [kind(part) for part in parts]
+    lists = {
+        key: [part.strip() for part in str(given[key]).split(",")]
+        for key in ("seeds", "datasets")
+        if isinstance(given.get(key), str | int)
+    }
+    if not all(re.fullmatch("[0-9]{1,19}", seed) for seed in lists.get("seeds", [])):
+        raise UserError(f"seeds: {shortened(given['seeds'])!r} is not a list of whole numbers such as 0,1,2")
+    given |= lists
     if given.get("set"):
         given["set"] = layers.given(given["set"])
     for key in overrides or {}:
         if key not in Config.model_fields:
             raise unknown("key of the configuration", key, Config.model_fields)
+    validated(Config, given, source)  # what is wrong with them is not the file's mistake
     path = CONFIG_DIR / "config.yaml"
     return validated(Config, {**read_yaml(path), **given}, path)
 
@@ -122,12 +126,10 @@ def _of_each_site(paper: Paper, spec: Shown) -> Shown:
 def _sites(paper: Paper, labels: Sequence[str]) -> Iterator[str]:
     from fedbench.data.datasets import site_names  # the paths of most commands do without the data
 
-    common: Mapping[str, Any] = paper.defaults.get("data") or {}
     for label in labels:
-        data = {**common, **paper.datasets[label].data}
+        data = {**layers.part_of(paper.defaults, "data"), **paper.datasets[label].data}
         with contextlib.suppress(UserError):
-            datasets = [data.get("dataset", ""), *data.get("sources", ())]
-            yield from site_names(datasets, CONFIG_DIR / "datasets") or ()
+            yield from site_names(layers.datasets_of(data)) or ()
 
 
 def scale_of(config: Config) -> Scale:
@@ -157,6 +159,11 @@ def study_path(key: str) -> Path:
     """Return the YAML of a study: in ``config/studies/`` if it is there, else where that of a paper is."""
     path = CONFIG_DIR / f"studies/{key}.yaml"
     return path if path.is_file() else CONFIG_DIR / f"papers/{key}.yaml"
+
+
+def source_of(key: str, chosen: Mapping[str, Any]) -> str:
+    """Name what the runs of a study are written in: its YAML, and what a call ``chosen`` sets of them."""
+    return f"{study_path(key)} with {layers.as_options(chosen)}" if chosen else str(study_path(key))
 
 
 def scale_names() -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedbench.project import Folder
-from fedbench.study.layers import overlaid
+from fedbench.study.layers import overlaid, part_of
 
 ENTRIES = ("datasets", "methods", "settings")
 OVERLAID = ("defaults", *ENTRIES)
@@ -33,32 +33,27 @@ def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -
         if key in base or key in paper:
             result[key] = overlaid(base.get(key, {}), paper.get(key, {}))
     for kind in ("tables", "figures"):
-        if isinstance(paper.get(kind), Mapping):
-            result[kind] = {
-                name: overlaid(
-                    _taken_over((base.get(kind) or {}).get(name, {}), base_key, result["title"]), entry
-                )
-                for name, entry in paper[kind].items()
-            }
-    listed = [*paper["datasets"]] if isinstance(paper.get("datasets"), Mapping) else []
-    added = [name for name in listed if name not in base.get("datasets", {})]
+        for name, entry in part_of(paper, kind).items():
+            taken = _taken_over(part_of(part_of(base, kind), name), base_key, result["title"])
+            result[kind] = {**result[kind], name: overlaid(taken, entry)}
+    listed = [*part_of(paper, "datasets")]
+    added = [name for name in listed if name not in part_of(base, "datasets")]
     for name in added:
-        result["datasets"][name] = _as_it_is(result["datasets"][name], paper.get("defaults") or {})
-    for entry in (result.get("tables") or {}).values() if listed else []:
-        if isinstance(entry, dict) and {*added} & {*entry.get("datasets", [])}:
+        result["datasets"][name] = _as_it_is(result["datasets"][name], part_of(paper, "defaults"))
+    for entry in part_of(result, "tables").values():
+        named = entry.get("datasets") if isinstance(entry, dict) else None
+        if isinstance(named, list) and any(name in added for name in named):
             entry.setdefault("additions", [])  # a table of one's own data holds what it names
     inherited = {name: _with_datasets(scale, listed) for name, scale in base.get("scales", {}).items()}
     result["scales"] = overlaid(inherited, paper.get("scales", {}))
-    return result | {
-        "defined": {key: [*paper[key]] for key in ENTRIES if isinstance(paper.get(key), Mapping)}
-    }
+    return result | {"defined": {key: [*part_of(paper, key)] for key in ENTRIES}}
 
 
 def _as_it_is(entry: Any, defaults: Mapping[str, Any]) -> Any:
     """Give the entry of an added dataset plain rules for what neither it nor the new paper's defaults speak of."""
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("data"), Mapping):
+    if not isinstance(entry, dict) or not isinstance(entry.get("data"), dict):
         return entry  # a mistake, named when the paper is validated
-    said = {**(defaults.get("data") or {}), **entry["data"]}
+    said = {**part_of(defaults, "data"), **entry["data"]}
     plain = {
         "labels": {"rule": "original", "positive": None, "flip": None},
         "imbalance": {"rule": "none", "share": None},

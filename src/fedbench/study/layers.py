@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +17,9 @@ from fedbench.errors import UserError, shortened, unknown
 from fedbench.safe_yaml import parse_yaml
 from fedbench.study.entries import PIECES
 
-ALTERNATIVES = (
-    ("iterations", "epochs", "rounds", "cycles"), ("period", "local_epochs"), ("batch_size", "batches_per_epoch"),
-)  # fmt: skip
+LENGTHS = ("iterations", "epochs", "rounds", "cycles")
+"""Keys of ``train`` that say how long a run is."""
+ALTERNATIVES = (LENGTHS, ("period", "local_epochs"), ("batch_size", "batches_per_epoch"))
 """Keys of ``train`` that exclude each other: saying one takes the others away."""
 OF_CLASSES = ("labels", "imbalance", "sources", "tests")
 """Keys of ``data`` that are about one dataset: rules for its classes, and what is joined to it."""
@@ -52,6 +54,18 @@ def overlaid(base: Any, over: Any) -> Any:
     if not isinstance(base, dict) or not isinstance(over, dict):
         return over
     return {**base, **{key: overlaid(base.get(key), value) for key, value in over.items()}}
+
+
+def part_of(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a part of a file or a run by its keys; one that has none is named when the whole is validated."""
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def datasets_of(data: Mapping[str, Any]) -> list[str]:
+    """Return the dataset of a piece ``data`` of a run, and the further ones that are joined to it."""
+    sources = data.get("sources")
+    return [str(name) for name in (data.get("dataset"), *(sources if isinstance(sources, list) else ()))]
 
 
 def nested(dotted: str, value: Any) -> dict[str, Any]:
@@ -112,6 +126,11 @@ def assigned(item: str) -> tuple[str, Any]:
     with contextlib.suppress(ValueError):
         return key, from_json(value, allow_inf_nan=False)
     return key, read
+
+
+def as_options(given: Mapping[str, Any]) -> str:
+    """Write keys of the configuration and places of a run as options of `fedbench`: ``--set train.iterations=200``."""
+    return " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in given.items())
 
 
 def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from fedbench.spec import validated
 from fedbench.study.cells import Cell, at_scale, layers_of, resolve
 from fedbench.study.configuration import load_config, load_paper, scale_of, study_path
 from fedbench.study.figures import PREDICTED
-from fedbench.study.layers import Layer, overrides
+from fedbench.study.layers import Layer, as_options, overrides
 from fedbench.study.references import TRAINING
 from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.study.tuned import Tuned, tuned_for
@@ -229,8 +228,7 @@ class Plan:
         if given["datasets"] != kept["datasets"]:
             given["datasets"] = [cell.dataset]
         laid = {name: value for name, value in given.items() if value != kept[name]} | self.config.set
-        sets = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in laid.items()]
-        return " ".join([shlex.quote(cell.name), f"--scale {cell.scale}", *sets])
+        return " ".join(filter(None, [shlex.quote(cell.name), f"--scale {cell.scale}", as_options(laid)]))
 
 
 def methods_by_dataset(cells: Sequence[Cell], gridless: Collection[str] = ()) -> str:

@@ -14,6 +14,7 @@ from fedbench import files
 from fedbench.errors import UserError
 from fedbench.spec import RunSpec
 from fedbench.study.configuration import CONFIG_DIR, read_yaml
+from fedbench.study.layers import LENGTHS as LENGTHS  # the report imports it from here
 from fedbench.study.schema import Paper, Scale, Value
 from fedbench.study.tuning import Trials
 
@@ -23,7 +24,6 @@ SHARES = ("beta", "beta_in", "beta_x", "beta_y", "alpha_h", "dominance")
 """Hyper-parameters that end at 1. Planning imports no method, and so cannot read it off their fields."""
 POSITIVES = "train.positives"
 """Nothing for it is batches as they fall: as rare positives are, fewer than any number."""
-LENGTHS = ("iterations", "epochs", "rounds", "cycles")
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from fedbench.errors import ListedError, UserError, unknown
 from fedbench.method import check_weights
 from fedbench.spec import DataSpec, RunSpec, TrainSpec
 from fedbench.study.cells import Cell, runs_before
-from fedbench.study.configuration import load_paper, study_path
+from fedbench.study.configuration import load_paper, source_of, study_path
 from fedbench.tasks import detailed
 from fedbench.train import initial_weights
 
@@ -41,18 +41,26 @@ LISTED = 8
 
 
 def check(cells: Sequence[Cell]) -> None:
-    """Check the hyper-parameters, task, network, normalisation and partition rule of all cells, and of what they start
-    from, and the names of sites in the metrics of their tables and figures, and all their metrics.
+    """Check hyper-parameters, task, network, normalisation and partition rule of cells and of what they start from.
 
     Raises:
         UserError: something is unknown, missing, of a wrong kind, or does not fit; the place in the YAML is named.
     """
     check_runs(
-        (f"{study_path(cell.paper)}: ", cell.dataset, cell.method, run)
+        (f"{source_of(cell.paper, cell.asked.get('set', {}))}: ", cell.dataset, cell.method, run)
         for cell in cells
         for run in (*runs_before(cell)[:1], cell.runs[0])
     )
-    _refuse(_lost_metrics(cells))
+
+
+def check_tables(cells: Sequence[Cell]) -> None:
+    """Check the metrics of tables and figures that have cells of all their datasets and methods among these.
+
+    Raises:
+        UserError: none of the cells measures one, or no dataset has the site that it asks for.
+    """
+    papers = dict.fromkeys(cell.paper for cell in cells)
+    _refuse(mistake for paper in papers for mistake in _lost_metrics(paper, cells))
 
 
 def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
@@ -60,24 +68,32 @@ def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
     _refuse(mistake for run in runs for mistake in _mistakes(*run))
 
 
-def _lost_metrics(cells: Sequence[Cell]) -> Iterator[str]:
-    """Name the metrics of tables and figures, and the sites they ask for (``test_auc@Basel``), that no dataset has."""
-    for key in dict.fromkeys(cell.paper for cell in cells):
-        runs = {cell.dataset: cell.runs[0] for cell in cells if cell.paper == key}
-        for name, spec in load_paper(key).targets.items():
-            asked = {metric.partition("@")[2] for metric in spec.metrics} - {""}
-            if not {*spec.datasets} <= runs.keys():
-                continue
-            # one cell may be run for its other metrics; budgets and a method's own points are known when they run
-            known_metrics = [metric for metric in spec.metrics if metric in metric_table.known(None)]
-            for metric in known_metrics if spec.datasets and len(cells) > 1 else ():
-                if all(reasons := [lacks(runs[dataset], metric) for dataset in spec.datasets]):
-                    yield f"{study_path(key)}: {name}: metrics: {reasons[0]}"
-            if asked:
-                known = [site_names(runs[dataset].data.datasets) for dataset in spec.datasets]
-                sites = [*itertools.chain(*filter(None, known))]
-                for site in sorted(asked - {*sites}) if sites and None not in known else ():
-                    yield f"{study_path(key)}: {name}: metrics: {unknown('site', site, sites)}"
+def _lost_metrics(paper: str, cells: Sequence[Cell]) -> Iterator[str]:
+    """Name the metrics of a paper's tables and figures, and the sites that they ask for, which no cell has."""
+    runs = {(cell.dataset, cell.method): cell.runs[0] for cell in cells if cell.paper == paper}
+    datasets_run, methods_run = {dataset for dataset, _ in runs}, {method for _, method in runs}
+    for name, spec in load_paper(paper).targets.items():
+        if {*spec.datasets} <= datasets_run and {*spec.methods} <= methods_run:
+            places = itertools.product(spec.datasets, spec.methods)
+            shown = [runs[place] for place in places if place in runs]
+            for mistake in (*_unmeasured(shown, spec.metrics), *_lost_sites(shown, spec.metrics)):
+                yield f"{study_path(paper)}: {name}: metrics: {mistake}"
+
+
+def _unmeasured(runs: Sequence[RunSpec], metrics: Sequence[str]) -> Iterator[str]:
+    """Say which metrics none of the runs has; budgets and a method's own points are known when they run."""
+    for metric in metrics:
+        if metric in metric_table.known(None) and runs and all(lacks(run, metric) for run in runs):
+            yield lacks(runs[0], metric)
+
+
+def _lost_sites(runs: Sequence[RunSpec], metrics: Sequence[str]) -> Iterator[str]:
+    """Say which sites metrics ask for (``test_auc@Basel``) that no dataset has; nothing before all are known."""
+    asked = {metric.partition("@")[2] for metric in metrics} - {""}
+    known = [site_names(run.data.datasets) for run in runs] if asked else []
+    sites = {*itertools.chain(*filter(None, known))}
+    for site in sorted(asked - sites) if sites and None not in known else ():
+        yield str(unknown("site", site, sites))
 
 
 def _refuse(mistakes: Iterable[str]) -> None:

@@ -85,6 +85,8 @@ def _check(cells: Sequence[Cell], config: Config) -> None:
     from fedbench.train import preflight
 
     preflight.check(cells)
+    if len(cells) > 1:  # one alone may be run for other metrics than a table's
+        preflight.check_tables(cells)
     if config.compile:
         compiled.check_compiler(config.compile, config.device)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import json
 import shlex
 import shutil
 import sys
@@ -21,6 +20,7 @@ from fedbench.store import cell_files, code
 from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.cells import Cell
+from fedbench.study.layers import as_options
 from fedbench.study.schema import Config
 from fedbench.workflow import requests
 from fedbench.workflow.inputs import EVERY, Inputs
@@ -75,7 +75,7 @@ class RuleFunctions:
     def __init__(self, workflow: Any, given: Mapping[str, Any]) -> None:
         """Read the configuration; ``workflow`` is Snakemake's, ``given`` what ``--config`` gives."""
         self._workflow = workflow
-        self.config = config = configuration.load_config(overrides=given)
+        self.config = config = configuration.load_config(given, "--config")
         configuration.check_mirror(config)
         self.inputs = Inputs(config)
         self.mirror = f"--mirror {shlex.quote(config.mirror)}" if config.mirror else ""
@@ -227,10 +227,11 @@ class RuleFunctions:
             from fedbench.train import preflight  # not above: PyTorch takes seconds
 
             preflight.check(cells)
+            preflight.check_tables(cells)
 
 
 def options_of(config: Config) -> str:
     """Return what a call's ``--config`` lays over the file, as options of `fedbench`."""
     file = configuration.load_config().model_dump(exclude={"scale", "paper"})
-    given = {key: value for key, value in config.model_dump().items() if key in file and value != file[key]}
-    return " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in given.items())
+    given = config.model_dump()
+    return as_options({key: given[key] for key in file if given[key] != file[key]})

@@ -197,6 +197,11 @@ def test_a_terminal_without_a_character_and_a_pipe_that_closes_end_without_a_tra
             assert process.wait() == status and "Traceback" not in said, said
 
 
+def test_commands_begin_without_what_takes_seconds_to_import() -> None:
+    code = "import sys, fedbench.commands.cli; assert not {'pandas', 'scipy', 'torch'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 ROOT = Path(__file__).parents[3]
 SHIPPED = [
     ("config", ROOT / "config/config.yaml"),

@@ -69,6 +69,14 @@ class TestConfig:
         with pytest.raises(UserError, match=says):
             load_config(overrides=options)
 
+    def test_what_a_call_gives_is_not_blamed_on_the_file(self) -> None:
+        for key, source in (("tolerance", "--set"), ("device", "--config")):
+            with pytest.raises(UserError, match=rf"^{source}: {key}: Input should be"):
+                load_config({key: "x"}, source)
+        Path("config/config.yaml").write_text("tolerance: x")
+        with pytest.raises(UserError, match=r"^config/config\.yaml: tolerance: "):
+            load_config({"device": "cpu"}, "--set")
+
     def test_missing_and_broken_files_are_named(self) -> None:
         with pytest.raises(UserError, match=r"unknown paper 'toys'\. Did you mean 'toy'\?"):
             load_paper("toys")

@@ -125,6 +125,8 @@ def test_a_length_that_the_scale_of_the_other_replaces_is_told_once(caplog: pyte
     (told,) = caplog.messages
     assert "mine.yaml: datasets.More.train: iterations: 7 " in told and "iterations: 8 of scale demo" in told
     assert "`fixed: {train: {iterations: 7}}`" in told
+    write(datasets={"More": MORE | {"train": {"iterations": [7]}}})
+    assert run(dataset="More").train.iterations == 8, "a list, which a set takes none of, gives way too"
 
 
 def test_a_paper_that_no_scale_names_says_itself_what_it_shortens_or_runs_as_written() -> None:
@@ -186,6 +188,9 @@ def test_tuned_values_hold_for_what_is_not_touched() -> None:
         ({"tables": {"table1": {"methods": ["Mine"]}}}, "table1: unknown method 'Mine'"),
         ({"tables": {"new": {"methods": ["Plain"]}}}, r"tables\.new\.title: Field required"),
         ({"scales": {"demo": {"data": 1}}}, r"scales\.demo\.data: unknown key"),
+        ({"defaults": [1], "datasets": {"More": MORE}}, r"mine\.yaml: defaults: .*dictionary"),
+        ({"tables": [1], "datasets": {"More": MORE}}, r"mine\.yaml: tables: .*dictionary"),
+        ({"tables": {"table1": {"datasets": None}}, "datasets": {"More": MORE}}, r"table1\.datasets: .*list"),
     ],
 )
 def test_mistakes_are_named_with_the_file(content: dict[str, Any], says: str) -> None:
@@ -194,6 +199,21 @@ def test_mistakes_are_named_with_the_file(content: dict[str, Any], says: str) ->
     write(**content)
     with pytest.raises(UserError, match=says):
         load_paper("mine")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"data": {"dataset": "digits", "sources": 5}},
+        {"data": {"dataset": []}},
+        *({"fixed": {part: 5}} for part in ("data", "train", "start")),
+    ],
+)
+def test_a_part_of_a_run_that_has_no_keys_is_named_with_its_cell(entry: dict[str, Any]) -> None:
+    table = {"datasets": ["More"], "metrics": ["test_auc@sites"], "settings": {"p": [4]}}
+    write(datasets={"More": MORE | entry}, tables={"table1": table})
+    with pytest.raises(UserError, match=r"^mine/More/Plain at scale demo: (data|train|start)"):
+        Plan(load_config(), "mine").cells()
 
 
 def test_a_dataset_that_is_added_keeps_its_labels_and_samples_unless_its_entry_says_otherwise() -> None:

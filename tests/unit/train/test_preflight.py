@@ -89,6 +89,14 @@ def test_a_slip_is_named_with_its_place_and_nothing_is_trained(place: str, value
     assert not Path("results").exists()
 
 
+def test_a_slip_that_a_call_sets_is_not_blamed_on_the_file_alone() -> None:
+    plan = Plan(load_config({"set": {"network.options.width": 8}}), "toy")
+    with pytest.raises(
+        UserError, match=FILE[:-2] + r" with --set network\.options\.width=8: .*network: .*'width'"
+    ):
+        preflight.check(plan.cells("table1"))
+
+
 GREY = {"train": {"normalize": {"mean": [0.5] * 2, "std": [0.2] * 2}}}
 NUMBERS, PICTURES = np.zeros((30, 4), np.float32), np.zeros((40, 3, 8, 8), np.float32)
 
@@ -172,12 +180,13 @@ def test_every_trial_of_every_method_is_checked_before_the_first(monkeypatch: py
 
 @pytest.mark.parametrize("paper", paper_keys())
 def test_the_papers_as_shipped_pass(paper: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Together, and each cell of the demo alone, as the workflow's jobs check it."""
+    """Together, and each cell of the demo alone, as where one is left of a table."""
     monkeypatch.chdir(ROOT)
-    preflight.check(Plan(load_config(overrides={"scale": "reduced"}), paper).cells())
-    demo = Plan(load_config(overrides={"scale": "demo"}), paper).cells()
-    for cell in {(cell.dataset, cell.method): cell for cell in demo}.values():
-        preflight.check([cell])
+    together, demo = (Plan(load_config(overrides={"scale": of}), paper).cells() for of in ("reduced", "demo"))
+    alone = {(cell.dataset, cell.method): [cell] for cell in demo}.values()
+    for chosen in (together, *alone):
+        preflight.check(chosen)
+        preflight.check_tables(chosen)
 
 
 SITES = ("Basel", "Lyon", "St. {X}, Turin")
@@ -214,14 +223,24 @@ def test_what_the_sites_do_not_allow_is_found_before_training(
     metric: str, data: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
-        preflight.check(at_sites([metric], **data))
+        checked = at_sites([metric], **data)
+        preflight.check(checked)
+        preflight.check_tables(checked)
+
+
+def test_what_is_left_of_a_table_is_not_held_against_its_metrics() -> None:
+    """One method may measure less than the others, and one cell may be run for other metrics."""
+    chosen = at_sites(["test_accuracy"], clients=2)
+    left = [cell for cell in chosen if cell.method == chosen[0].method]
+    preflight.check_tables(left)
+    assert len(left) < len(chosen)
 
 
 def test_one_metric_for_each_site() -> None:
     at_sites(["test_auc", "test_auc@sites", "worst_site_test_auc"], clients=3)
     of_sites = [f"test_auc@{site}" for site in SITES]
     assert load_paper("toy").tables["table1"].metrics == ["test_auc", *of_sites, "worst_site_test_auc"]
-    preflight.check(at_sites(["test_auc_h", "test_auc@sites", "site_std_test_auc"], clients=3))
+    preflight.check_tables(at_sites(["test_auc_h", "test_auc@sites", "site_std_test_auc"], clients=3))
 
 
 @pytest.mark.parametrize("tests", ["all", "own"])
@@ -234,6 +253,7 @@ def test_datasets_that_are_joined_are_the_sites(tests: str) -> None:
     )
     assert load_paper("toy").tables["table1"].metrics == ["test_auc@digits", "test_auc@mnist"]
     preflight.check(checked)
+    preflight.check_tables(checked)
 
 
 def test_a_method_for_two_classes_on_three_is_found_before_training() -> None:

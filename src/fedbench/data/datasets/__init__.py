@@ -21,7 +21,6 @@ from fedbench.data.custom import yaml_dataset
 from fedbench.data.dataset import Dataset
 from fedbench.data.datasets import _medmnist as medmnist
 from fedbench.errors import UserError, unknown
-from fedbench.project import Folder
 from fedbench.safe_yaml import read_yaml
 from fedbench.spec import digest, named
 
@@ -34,28 +33,28 @@ def _catalog() -> dict[str, dict[str, Any]]:
     return catalog
 
 
-def names(folder: Path | Folder = yaml_dataset.FOLDER) -> list[str]:
-    """List the datasets: those of the library, of other packages, and the YAML files in ``folder``.
+def names(described: bool = True) -> list[str]:
+    """List the datasets: those of the library, of other packages, and those that YAML files describe.
 
     The sets of MedMNIST are listed in their smallest size.
     """
-    described = (path.stem for path in folder.glob("*.yaml"))
-    return sorted({*registry.names(_HERE), *_catalog(), *medmnist.SETS, *described})
+    files = yaml_dataset.FOLDER.glob("*.yaml") if described else ()
+    return sorted({*registry.names(_HERE), *_catalog(), *medmnist.SETS, *(path.stem for path in files)})
 
 
-def content(name: str, folder: Path | Folder = yaml_dataset.FOLDER) -> str | None:
-    """Return a digest of the dataset that a YAML file in ``folder`` describes and of the data it points at.
+def content(name: str) -> str | None:
+    """Return a digest of the dataset that a YAML file describes and of the data it points at.
 
     None for the datasets that are code: theirs is the version of the numerics.
 
     Raises:
         UserError: the YAML file has a mistake, or what it points at is not there.
     """
-    known = any(path.stem == name for path in folder.glob("*.yaml"))
-    return digest(get(name, folder).content()) if known else None
+    known = any(path.stem == name for path in yaml_dataset.FOLDER.glob("*.yaml"))
+    return digest(get(name).content()) if known else None
 
 
-def site_names(of: Sequence[str], folder: Path | Folder = yaml_dataset.FOLDER) -> tuple[str, ...] | None:
+def site_names(of: Sequence[str]) -> tuple[str, ...] | None:
     """Return the sites of a dataset's samples, or of several datasets that are joined, in the order of their numbers.
 
     None where they are not known before the dataset is prepared, none where its samples have no sites.
@@ -65,32 +64,32 @@ def site_names(of: Sequence[str], folder: Path | Folder = yaml_dataset.FOLDER) -
     """
     if len(of) > 1:
         return tuple(of)
-    sites = get(of[0], folder).site_names()
+    sites = get(of[0]).site_names()
     return () if sites is None and of[0] not in registry.origins(_HERE) else sites
 
 
-def count_sites(of: Sequence[str], folder: Path | Folder = yaml_dataset.FOLDER) -> int:
+def count_sites(of: Sequence[str]) -> int:
     """Return how many sites have training samples, for ``clients: sites``.
 
     Raises:
         UserError: the samples have no sites, or these are not known yet.
     """
-    if not site_names(of, folder):
+    if not site_names(of):
         raise UserError(
             f"data.clients is sites, but {of[0]!r} does not say who owns its samples: name the column with `site:` "
             "in its YAML, or give a number"
         )
-    return len(of) if len(of) > 1 else get(of[0], folder).count_sites()
+    return len(of) if len(of) > 1 else get(of[0]).count_sites()
 
 
-def get(name: str, folder: Path | Folder = yaml_dataset.FOLDER, _above: tuple[str, ...] = ()) -> Dataset:
+def get(name: str, _above: tuple[str, ...] = ()) -> Dataset:
     """Return the dataset called ``name``; ``_above`` are those that are based on it.
 
     Raises:
         UserError: the name is unknown, or its YAML file has a mistake.
     """
     try:
-        path = folder / f"{named(name)}.yaml"
+        path = yaml_dataset.FOLDER / f"{named(name)}.yaml"
     except ValueError as error:
         raise UserError(f"dataset {error}") from None
     coded = _coded(name)
@@ -102,8 +101,8 @@ def get(name: str, folder: Path | Folder = yaml_dataset.FOLDER, _above: tuple[st
         if name in _above:
             chain = " -> ".join([*_above, name])
             raise UserError(f"{path}: base: {chain} leads in a circle; name a dataset that has other data")
-        return yaml_dataset.load_dataset(path, lambda base: get(base, folder, (*_above, name)))
-    raise unknown("dataset", name, names(folder))
+        return yaml_dataset.load_dataset(path, lambda base: get(base, (*_above, name)))
+    raise unknown("dataset", name, names())
 
 
 @functools.cache

@@ -200,9 +200,9 @@ class Tuning:
 
     def _check(self, trials: Mapping[str, Sequence[Trial]]) -> None:
         """Check all runs of the trials, and whether they will have the metrics that judge them."""
-        short = len(self._tune.seeds)
+        short, source = len(self._tune.seeds), configuration.source_of(self._paper.key, self._config.set)
         preflight.check_runs(
-            (f"{self._source}: ", self._dataset, name, run)
+            (f"{source}: ", self._dataset, name, run)
             for name, tried in trials.items()
             for trial in tried
             for run in (trial.runs[0], *trial.runs[short : short + 1])  # the others differ in their seed
