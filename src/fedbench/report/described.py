@@ -14,9 +14,10 @@ from fedbench.results.names import phrase
 from fedbench.spec import RunSpec
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import file_of
+from fedbench.study.layers import LENGTHS
 from fedbench.study.plan import Plan, methods_by_dataset
 from fedbench.study.schema import Paper
-from fedbench.study.tuned import LENGTHS, Tuned
+from fedbench.study.tuned import Tuned
 
 LISTED = 5
 """Classes that are named; more are counted."""

@@ -14,7 +14,7 @@ from fedbench import files
 from fedbench.errors import UserError
 from fedbench.spec import RunSpec
 from fedbench.study.configuration import CONFIG_DIR, read_yaml
-from fedbench.study.layers import LENGTHS as LENGTHS  # the report imports it from here
+from fedbench.study.layers import LENGTHS
 from fedbench.study.schema import Paper, Scale, Value
 from fedbench.study.tuning import Trials
 
