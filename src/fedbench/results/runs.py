@@ -55,7 +55,8 @@ def runs_of_table(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: S
             setting = dict(zip(settings, values, strict=True))
             place = place_of(str(dataset), setting)
             cell = None if (place, method) in known else shipped.cell(scale, str(dataset), setting, method)
-            if cell is not None and (rows := _asked(cell, shipped.runs(cell), spec.metrics)):
+            rows = _asked(cell, shipped.runs(cell), spec.metrics) if cell is not None else []
+            if any(row.metric not in COSTS for row in rows):  # costs alone fill no cell
                 elsewhere.setdefault(place, {}).setdefault(scale, []).extend(rows)
     for by_scale in elsewhere.values():
         runs += max(by_scale.values(), key=lambda rows: len({row.method for row in rows}))
