@@ -62,6 +62,7 @@ def test_options_reach_the_cells_and_a_cells_name_names_its_paper_but_a_pattern_
         ("run plain", "Did you mean 'Plain'?"),
         ("list --scale dem", "unknown scale 'dem'. Did you mean 'demo'?"),
         ("list --set seeds", "set takes KEY=VALUE such as train.iterations=200, not 'seeds'"),
+        ("list --set tolerance=x", "error: --set: tolerance: "),
         ("list --set seeds=[0", "set seeds: '[0' is not valid YAML"),
         ("list --set train.iteration=3", "Did you mean 'iterations'?"),
         ("list --set trian.iterations=3", "unknown place of a run 'trian.iterations'"),

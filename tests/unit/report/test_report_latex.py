@@ -43,6 +43,7 @@ def test_what_latex_reads_otherwise_or_its_fonts_lack_is_replaced(text: str, esc
     assert latex.escape(text) == escaped
     label = latex.label_text("p = 4 · share of positives = 0.1")
     assert label == r"$p = 4$ $\cdot$ share of positives = 0.1", "a setting called by a letter"
+    assert latex.breakable("see `fedbench show`") == r"see \texttt{fedbench show}", "what notes name as code"
 
 
 @needs_latex
