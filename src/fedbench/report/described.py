@@ -23,17 +23,16 @@ LISTED = 5
 """Classes that are named; more are counted."""
 
 
-def lengths(cells: Sequence[Cell]) -> str:
-    """Say how long the runs of some cells train: ``4000 iterations``, ``30 rounds of 5 local epochs``."""
-    return " or ".join(_unique(length(cell.runs[0]) for cell in cells))
-
-
-def length(run: RunSpec) -> str:
-    """Say how long one run trains."""
-    train = run.train
-    unit = next(name for name in LENGTHS if getattr(train, name) is not None)
-    local = f" of {counted(train.local_epochs, 'local epoch')}" if train.local_epochs is not None else ""
-    return counted(getattr(train, unit), unit.removesuffix("s")) + local
+def lengths(runs: Iterable[RunSpec]) -> str:
+    """Say how long some runs train: ``2000 or 4000 iterations``, ``30 rounds of 5 local epochs``."""
+    numbers: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        train = run.train
+        unit = next(name for name in LENGTHS if getattr(train, name) is not None)
+        local = f" of {counted(train.local_epochs, 'local epoch')}" if train.local_epochs is not None else ""
+        numbers.setdefault((unit.removesuffix("s"), local), []).append(f"{getattr(train, unit):.15g}")
+    said = (counted(" or ".join(_unique(of)), unit) + local for (unit, local), of in numbers.items())
+    return " or ".join(said)
 
 
 def trained(cells: Sequence[Cell]) -> list[str]:
@@ -41,8 +40,8 @@ def trained(cells: Sequence[Cell]) -> list[str]:
     facts: dict[str, list[str]] = {}
     for dataset, of in _by_dataset(cells).items():
         clients = counted(" or ".join(_unique(str(run.data.clients) for run in of)), "client")
-        length_, begun = (" or ".join(_unique(map(say, of))) for say in (length, beginning))
-        facts.setdefault(f"{length_}, {clients}{begun}", []).append(dataset)
+        begun = " or ".join(_unique(map(beginning, of)))
+        facts.setdefault(f"{lengths(of)}, {clients}{begun}", []).append(dataset)
     return [f"{', '.join(datasets)}: {fact}." for fact, datasets in facts.items()]
 
 
@@ -57,7 +56,7 @@ def beginning(run: RunSpec) -> str:
     if run.start is None:
         return ""
     other = run.start.run
-    model = f"a model of {length(other)} of {other.method} on {other.data.dataset}" if other else ""
+    model = f"a model of {lengths([other])} of {other.method} on {other.data.dataset}" if other else ""
     head = " without its output layer" if run.start.drop_head else ""
     return f", from {model or 'the weights of a file'}{head}"
 

@@ -31,7 +31,9 @@ def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -
     ran = frame["of_scale"] & (frame["trained"] | ~frame["shipped"]) & (frame["status"] != NOT_RUN)
     seeds = sorted({*frame.loc[ran, "n_wanted"]})
     run = described.counted(" or ".join(map(str, seeds)), "seed") if seeds else "nothing trained here"
-    lengths = described.lengths(cells)
+    trained = {*frame.loc[ran, "dataset"]}
+    shown = [cell for cell in cells if cell.dataset in trained] or cells
+    lengths = described.lengths(cell.runs[0] for cell in shown)
     if lengths and len(lengths) <= LONGEST_LENGTH:
         run += f", {lengths}"
     if others := sorted({*frame.loc[frame["shipped"], "scale"]} - {plan.scale.name}):

@@ -111,7 +111,8 @@ KINDS: dict[str, Callable[[Plan, str], Content]] = {
 def subtitle(plan: Plan, spec: FigureSpec, cells: Sequence[Cell], content: Content) -> str:
     """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
     shown, datasets = plan.datasets(spec), plan.study.datasets
-    words = [", ".join(filter(None, [f"Scale: {plan.scale.name}", described.lengths(cells)]))]
+    trained = described.lengths(cell.runs[0] for cell in cells)
+    words = [", ".join(filter(None, [f"Scale: {plan.scale.name}", trained]))]
     words.append(averaged(content, max((len(cell.runs) for cell in cells), default=0)))
     stand_ins = [name for name in shown if name not in spec.datasets]
     replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's datasets"
