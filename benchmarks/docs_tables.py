@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from fedbench.report.document import Table
 from fedbench.report.text import cells_of
 from fedbench.results.names import SLOPE
 from fedbench.study.plan import Plan
-from fedbench.study.schema import Config
+from fedbench.study.schema import Config, TableSpec
 
 ROOT = Path(__file__).parents[1]
 CONTROL = "untrained"
@@ -200,40 +200,37 @@ def glance(papers: list[str]) -> str:
     for key in papers:
         study = studied(key).study
         tables = {name: table for name, table in study.tables.items() if table.kind == "results"}
-        firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
-        folder = ROOT / "published" / key
-        printed = _printed([folder / file for file in firsts])
+        firsts, printed = _printed(key, tables)
         held, others, single = {"paper": set[str](), "reduced": set[str]()}, set[str](), set[str]()
         for scale, name in itertools.product(held, tables):
             if (ROOT / f"reproduced/{scale}/{key}.csv").exists():
                 rows = shipped(f"{key}/{name}@{scale}")
-                place = rows.columns[: rows.columns.get_loc("metric") + 1]
+                place = [*rows.loc[:, "dataset":"metric"]]
                 places = pd.Series(
                     [*map(str, rows[place].itertuples(index=False))], index=rows.index, dtype=str
                 )
-                known = (rows["published_mean"] != "") & (name in firsts.values())
+                known = (rows["published_mean"] != "") & (name in firsts)
                 held[scale] |= {*places[known]}
                 others |= {*places[~known]}
                 single |= {*places[known & (rows["n_seeds"] == 1)]} if scale == "paper" else set()
-        only = held["reduced"] - held["paper"]
-        left = printed - len(held["paper"] | only)
-        numbers = printed, len(held["paper"]), len(single), len(only), left, len(others)
+        measured = held["paper"] | held["reduced"]
+        only, left = len(measured - held["paper"]), printed - len(measured)
+        numbers = printed, len(held["paper"]), len(single), only, left, len(others - measured)
         said = f"[`{key}`](docs/reference/results/{key}.md)", study.title
         lines.append([*said, *map(str, numbers)])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _printed(files: list[Path]) -> int:
-    """Count the printed results in files; a table of the paper that two of them show counts once."""
-    by_table: dict[str, list[pd.DataFrame]] = {}
-    for file in files:
-        for table, rows in pd.read_csv(file).dropna(subset="mean").groupby("table"):
-            by_table.setdefault(str(table), []).append(rows)
-    count = 0
-    for parts in by_table.values():
-        shared = set.intersection(*(set(part.columns) for part in parts)) - {"note"}
-        count += len(pd.concat(parts).drop_duplicates([*shared]))
-    return count
+def _printed(key: str, tables: Mapping[str, TableSpec]) -> tuple[list[str], int]:
+    """Return the first of our ``tables`` that shows each table of a paper, and how many results these print."""
+    firsts, count, seen = list[str](), 0, set[str]()
+    for name, table in tables.items():
+        rows = pd.read_csv(ROOT / "published" / key / table.published) if table.published else pd.DataFrame()
+        if len(rows) and not seen.intersection(numbered := {*map(str, rows["table"])}):
+            seen |= numbered
+            firsts.append(name)
+            count += int(rows["mean"].notna().sum())
+    return firsts, count
 
 
 def tuned_equally() -> list[str]:

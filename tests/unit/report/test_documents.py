@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -72,6 +73,18 @@ def test_a_sample_has_the_lines_that_its_command_prints(sample: dict[str, Any]) 
         printed = iter(CliRunner().invoke(app, sample["command"].split()).stdout.splitlines())
     lines = [line for line in docs_tables.printed(**sample).splitlines()[1:-1] if line != "..."]
     assert len(lines) > 4 and all(line in printed for line in lines), "in their order"
+
+
+def test_a_result_counts_once_however_many_tables_show_it() -> None:
+    """Tables A3 and A5 of climb show the runs or the print of its Tables 1 and 2, of which CIFAR-10 has not run."""
+    printed = pd.concat(pd.read_csv(ROOT / f"published/climb/climb_table{of}.csv") for of in (1, 2))
+    by_dataset = printed.groupby("dataset")["mean"].count()
+    counts = docs_tables.glance(["climb"]).splitlines()[-1].split(" | ")[2:]
+    assert [int(counts[at]) for at in (0, 1, 4)] == [
+        by_dataset.sum(),
+        by_dataset["MNIST"],
+        by_dataset["CIFAR10"],
+    ]
 
 
 def test_the_readme_counts_the_methods_of_the_arena() -> None:

@@ -173,6 +173,9 @@ def test_the_largest_setting_that_costs_nothing() -> None:
     compared = read(numbers, places, ratio=ratio)
     # 4 against 1: 16 came after a loss
     np.testing.assert_allclose(compared.values, [[[math.log(4)]], [[math.log(4)]]])
+    assert read(numbers, places[:2], ratio=ratio).values.tolist() == [[[math.log(4)]], [[math.inf]]], (
+        "A has not lost"
+    )
     del numbers["D", 16, "B"]  # B has lost before
     assert np.isfinite(read(numbers, places, ratio=ratio).values).all()
     del numbers["D", 8, "A"]  # A may reach 8 or not

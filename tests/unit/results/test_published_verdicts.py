@@ -64,17 +64,21 @@ def test_one_seed_is_held_against_the_tolerance_alone_and_marked(mean: float, ki
 
 RATES = {"normal": 0.051, "skewed": 0.11, "failing": 0.13, "lognormal": 0.125, "third failing": 0.115}
 """How often a verdict is wrong at the limit of the tolerance, at most, as docs/background/verdicts.md says."""
-TWICE = {3: 0.15, 5: 0.19, 10: 0.22}
-"""The same by seeds, of normal runs, where the printed one comes from twice our spread."""
+NARROW_RATES = {"normal": 0.102, "skewed": 0.13, "failing": 0.15, "lognormal": 0.14, "third failing": 0.142}
+"""The same where the tolerance is far below the spread, so that either side may be missed."""
+TWICE, NARROW_TWICE = {3: 0.15, 5: 0.19, 10: 0.22}, {3: 0.25, 5: 0.32, 10: 0.37}
+"""Both by seeds, of normal runs, where the printed one comes from twice our spread."""
+TOLERANCES, NARROW = (1.0, 4.0), (0.01,)
+"""In standard deviations."""
 
 
 MORE = {"lognormal": lognormal, "third failing": third_failing}
 
 
-def wrong(ours: np.ndarray, printed: np.ndarray) -> dict[str, float]:
-    """How often each wrong verdict is given to runs [draws, seeds], at the limit of a narrow and a wide tolerance."""
+def wrong(ours: np.ndarray, printed: np.ndarray, tolerances: tuple[float, ...]) -> dict[str, float]:
+    """How often each wrong verdict is given to runs [draws, seeds], at the limits of some tolerances."""
     rates = {}
-    for tolerance in (1.0, 4.0):
+    for tolerance in tolerances:
         for shift in (tolerance, -tolerance):
             means = ours.mean(1) + shift
             said = hold_against_print(means, ours.std(1, ddof=1), ours.shape[1], printed, tolerance).kind
@@ -83,26 +87,30 @@ def wrong(ours: np.ndarray, printed: np.ndarray) -> dict[str, float]:
     return rates
 
 
+@pytest.mark.parametrize(("most", "tolerances"), [(RATES, TOLERANCES), (NARROW_RATES, NARROW)])
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 @pytest.mark.parametrize("kind", RATES)
-def test_error_rates(kind: str, seeds: int) -> None:
+def test_error_rates(kind: str, seeds: int, most: dict[str, float], tolerances: tuple[float, ...]) -> None:
     """Print is one run of our distribution, and the expectations differ by the tolerance or nothing."""
     rng = np.random.default_rng([seeds, len(kind)])
     draw = MORE.get(kind) or KINDS[kind]
-    rates = wrong(draw(rng, (DRAWS, seeds)), draw(rng, (DRAWS,)))
+    rates = wrong(draw(rng, (DRAWS, seeds)), draw(rng, (DRAWS,)), tolerances)
     worst = max(rates, key=lambda case: rates[case])
     print(f"print, {kind}, {seeds} seeds: at most {rates[worst]:.3f} ({worst})")
-    assert rates[worst] <= RATES[kind] + slack(RATES[kind])
-    if kind == "normal":
+    assert rates[worst] <= most[kind] + slack(most[kind])
+    if kind == "normal" and 4.0 in tolerances:
         assert rates["differs at +4.0"] == pytest.approx(0.05, abs=slack(0.05)), "the test is not merely deaf"
 
 
+@pytest.mark.parametrize(("rates", "tolerances"), [(TWICE, TOLERANCES), (NARROW_TWICE, NARROW)])
 @pytest.mark.parametrize("seeds", TWICE)
-def test_error_rates_where_the_printed_run_is_less_certain_than_ours(seeds: int) -> None:
+def test_error_rates_where_the_printed_run_is_less_certain_than_ours(
+    seeds: int, rates: dict[int, float], tolerances: tuple[float, ...]
+) -> None:
     """That print has our spread is the assumption that costs most."""
     rng = np.random.default_rng(seeds)
-    rates = wrong(rng.normal(size=(DRAWS, seeds)), 2 * rng.normal(size=DRAWS))
-    assert max(rates.values()) == pytest.approx(TWICE[seeds], abs=slack(TWICE[seeds]) + 0.005)
+    found = wrong(rng.normal(size=(DRAWS, seeds)), 2 * rng.normal(size=DRAWS), tolerances)
+    assert max(found.values()) == pytest.approx(rates[seeds], abs=slack(rates[seeds]) + 0.005)
 
 
 @pytest.mark.parametrize("runs", [3, 9])
@@ -126,14 +134,18 @@ def test_the_same_distribution_is_seldom_called_different() -> None:
 
 
 def test_the_page_says_no_less_than_the_rates() -> None:
-    (row,) = (
-        line for line in RULES.split("\n") if line.startswith("| a verdict against a published value that")
+    lines = RULES.split("\n")
+    at = next(
+        at for at, line in enumerate(lines) if line.startswith("| a verdict against a published value that")
     )
-    said = [int(cell) for cell in row.split("|")[2:-1]]
-    assert said == [round(100 * RATES[kind]) for kind in ("normal", "skewed", "failing")]
-    assert (
-        f"{', '.join(str(round(100 * rate)) for rate in TWICE.values())} with three, five and ten seeds"
-        in " ".join(RULES.split())
+    for row, rates in zip(lines[at : at + 2], (RATES, NARROW_RATES), strict=True):
+        said = [int(cell) for cell in row.split("|")[2:-1]]
+        assert said == [round(100 * rates[kind]) for kind in ("normal", "skewed", "failing")]
+    twice, narrow = (
+        ", ".join(str(round(100 * rate)) for rate in rates.values()) for rates in (TWICE, NARROW_TWICE)
+    )
+    assert f"{twice} with three, five and ten seeds ({narrow} with such a tolerance)" in " ".join(
+        RULES.split()
     )
 
 

@@ -176,8 +176,7 @@ def _ratio(claim: Ratio, sign: int, table: _Numbers) -> Compared:
     def cost(method: str, setting: Mapping[str, Value]) -> tuple[Array, Array]:
         """Return what was needed, infinite for a miss, and how much was tried."""
         if claim.largest:
-            kept = _largest(claim, sign, table, rests, method, setting)
-            return kept, kept
+            return _largest(claim, sign, table, rests, method, setting)
         value = table.of(method, rests, setting)
         if claim.to:
             return value, table.of(method, rests, setting, "tried")
@@ -198,10 +197,11 @@ def _largest(
     rests: Sequence[Place],
     method: str,
     setting: Mapping[str, Value],
-) -> Array:
-    """Return the largest value of a setting up to which the metric stays within a margin, [rests, seeds].
+) -> tuple[Array, Array]:
+    """Return the largest value of a setting up to which the metric stays within a margin, and how far it was tried.
 
-    A seed without a number at the next value has none here: it may have gone on to that one.
+    Both are [rests, seeds]. Where the last value tried is within, the largest is infinite: it may be any beyond. A seed
+    without a number at the next value has none here: it may have gone on to that one.
     """
     assert claim.largest and claim.within and isinstance(claim.of, int | float)
     axis, least = claim.largest, claim.of
@@ -216,7 +216,7 @@ def _largest(
         within = sign * (first - value) <= claim.within + ROUNDING
         last[asked & within] = level
         goes_on &= ~asked | within
-    return last
+    return np.where(goes_on, math.inf, last), last
 
 
 def _exists(claim: Exists, table: _Numbers, methods: Sequence[str]) -> Compared:

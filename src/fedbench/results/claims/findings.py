@@ -119,7 +119,8 @@ class AtScale:
             said += f": {', '.join(f'{word} {self.verdict.count(word)}' for word in (WON, LOST, OPEN))}"
             said += f" of {self.total}"
             if kind == UNDECIDED:
-                average = f"the average {'agrees' if shown else 'does not agree'}"
+                agrees = "agrees" if shown else "does not agree"
+                average = f"the average {'is not known' if math.isnan(self.verdict.overall.mean) else agrees}"
                 said += f"; {average if self.verdict.at is None else f'means agree in {shown}'}"
         return said + (f"; left out: {self.waiting} with fewer than {FEWEST} seeds" if self.waiting else "")
 
