@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from fedbench.study.entries import Entry
 from fedbench.study.references import GAINS, TRAINING
@@ -64,10 +64,3 @@ def signed(value: float, decimals: int) -> str:
     """Format a difference with its sign (a real minus); what rounds to nothing has none."""
     text = f"{abs(value):.{decimals}f}"
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
-
-
-def together(texts: Sequence[str], absent: str = ABSENT) -> str:
-    """Join what the metrics of one place show; the same dash or word ("diverged 1/3") for all is said once."""
-    shown = [text for text in texts if text]
-    once = len(set(shown)) == 1 and (shown[0] == absent or shown[0][0].isalpha())
-    return shown[0] if once else " ".join(shown)

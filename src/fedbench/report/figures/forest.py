@@ -38,7 +38,7 @@ def content(plan: Plan, name: str) -> Content:
         measured = measure_cells(cells, spec.metrics, shipped)
         if spec.references:
             measured = gains(plan, measured, spec.references[0])
-        return curve_of(label, measured, tested(plan, place_of(cells[0].dataset, cells[0].setting)))
+        return rows_of(label, measured, tested(plan, place_of(cells[0].dataset, cells[0].setting)))
 
     panels, _, empty = panels_of(plan, name, draw, inside=["metric", TRAINING])
     measure = paper.measure(spec.metrics[0].partition("@")[0])
@@ -59,7 +59,7 @@ def content(plan: Plan, name: str) -> Content:
     )
 
 
-def curve_of(label: str, measured: Sequence[Measured], counts: Mapping[str, Counts]) -> pd.DataFrame | None:
+def rows_of(label: str, measured: Sequence[Measured], counts: Mapping[str, Counts]) -> pd.DataFrame | None:
     """Return the values of a method, a row for each of its measurements; None where it has none."""
     tested_on = [counts.get(site_of(one.metric), Counts(0, 0, 0)) for one in measured]
     samples = [(of.positive or 0, of.negative or 0) for of in tested_on]
