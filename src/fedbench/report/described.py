@@ -168,6 +168,26 @@ def other_data(cells: Sequence[Cell], made: Mapping[str, Sequence[str]], data_di
     return f"Numbers that do not compare: {', '.join(_unique(apart))} ({cure})." if apart else ""
 
 
+def other_code(cells: Sequence[Cell], made: Mapping[str, int]) -> str:
+    """Say how many runs of which methods other code made than today's, by the names of cells; else nothing."""
+    theirs = [cell for cell in cells if cell.name in made]
+    if not theirs:
+        return ""
+    count = f"{sum(made.values())} of {sum(len(cell.runs) for cell in theirs)} runs"
+    return f"Other code than today's made {count} ({methods_by_dataset(theirs)})."
+
+
+def selection(paper: Paper, cells: Sequence[Cell]) -> str:
+    """Say by which rule the evaluation that counts was chosen, empty where it is the last one of all runs."""
+    rules = {cell.runs[0].train.select for cell in cells}
+    chosen = [f"the one with the best {paper.measure(rule).label}" for rule in sorted(filter(None, rules))]
+    if not chosen:
+        return ""
+    if None in rules:
+        chosen.insert(0, "the last one")
+    return f"The evaluation that counts is {' or, as configured, '.join(chosen)}."
+
+
 def _positive(classes: Sequence[str]) -> str:
     """Say which classes are positive, of many the first ones."""
     more = f" and {len(classes) - LISTED} more" if len(classes) > LISTED else ""

@@ -247,7 +247,7 @@ def arranged(
     return [texts(spec.columns, at) or (alone,) for at in columns], [*blocks.values()]
 
 
-def listed(names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str) -> Grid:
+def grid_of(names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str) -> Grid:
     """Return a table of given rows: heading of the block, label, and an entry for each of the columns' ``names``."""
     blocks: dict[str, Block] = {}
     for heading, label, entries in rows:

@@ -27,6 +27,11 @@ def phrase(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
 
 
+def capital(text: str) -> str:
+    """Begin a sentence with a capital letter."""
+    return text[0].upper() + text[1:]
+
+
 def target_name(name: str) -> str:
     """Return a table's or figure's name as a reader writes it: ``tableA1`` is "Table A1"."""
     for kind in ("table", "figure"):

@@ -20,7 +20,7 @@ from fedbench.errors import UserError
 from fedbench.report import claims, described, tables
 from fedbench.report.document import WORDS, Table
 from fedbench.report.figures import build as figures
-from fedbench.report.layout import Entry, listed
+from fedbench.report.layout import Entry, grid_of
 from fedbench.report.results_table import on_edge
 from fedbench.report.text import MARKDOWN
 from fedbench.results.frame import Compared
@@ -126,7 +126,7 @@ def test_no_word_from_elsewhere_begins_a_tag_in_markdown(project: Project) -> No
 
 def test_no_line_break_leaves_a_comment_of_latex() -> None:
     """What is said of a commit stands in one: a line break there made the rest live LaTeX."""
-    grid = listed(["n"], [("", "x", [Entry("1")])], "")
+    grid = grid_of(["n"], [("", "x", [Entry("1")])], "")
     made = {"scale": "s", "stamp": "abc\n\\input{/etc/passwd}\r\u2028\\write18{id}"}
     table = Table("paper", "table1", "T", grid, [], pd.DataFrame(), made)
     for text in (table.tex(), table.macros()):
