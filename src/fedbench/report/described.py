@@ -116,7 +116,7 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         binary = [task for run in rules if (task := binary_task(run.data, run.seed, data_dir))]
         if binary:
             positive = " or ".join(_unique(_positive(task.positive) for task in binary))
-            share = span((task.share for task in binary), "{:.1%}")
+            share = span((100 * task.share for task in binary), "{:.1f} %")
             n = span((task.train for task in binary), "{:,}")
             dropped = span((task.dropped for task in binary), "{:,}")
             lines.append(f"{dataset}: {positive} ({share} of {n} training samples; {dropped} dropped).")

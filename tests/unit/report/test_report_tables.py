@@ -298,7 +298,7 @@ def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Pro
     dropped = int((classes < 5).sum()) - train["class_counts"]["1"]
     (said,) = described.tasks(chosen, Path("data"))
     assert said == (
-        f"Digits: positive: 0, 1, 2, 3, 4 (9.9% of {train['n']:,} training samples; {dropped:,} dropped)."
+        f"Digits: positive: 0, 1, 2, 3, 4 (9.9 % of {train['n']:,} training samples; {dropped:,} dropped)."
     )
     assert said in tables.table_of(Plan(DIGITS), "table1").markdown()
 
@@ -312,7 +312,7 @@ def test_of_several_partitions_the_least_and_the_largest_number_are_said(
     first, *_ = cells_of_digits(project)
     dealt = [first.model_copy(update={"runs": [with_clients(first.runs[0], n)]}) for n in tasks]
     assert described.tasks(dealt, Path("data")) == [
-        "Digits: positive: 3, 4 (9.9% to 25.0% of 900 to 1,200 training samples; 0 to 70 dropped)."
+        "Digits: positive: 3, 4 (9.9 % to 25.0 % of 900 to 1,200 training samples; 0 to 70 dropped)."
     ]
 
 
