@@ -28,7 +28,7 @@ from fedbench.results.claims.judge import (
     Effect,
 )
 from fedbench.results.collect import other_code
-from fedbench.results.names import ABSENT, GREEK, SHIPPED, axis_text, signed
+from fedbench.results.names import ABSENT, SHIPPED, axis_text, signed
 from fedbench.results.places import Place, words_of
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
@@ -272,10 +272,9 @@ def effect_text(finding: Finding, paper: Paper, at: AtScale | None = None) -> st
 
 
 def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
-    """Name a place by its dataset and the settings in which places differ, these by their letters or keys."""
+    """Name a place by its dataset and the settings in which places differ, as tables name them."""
     differing = [pair for i, pair in enumerate(place) if i and len({other[i] for other in places}) > 1]
-    texts = [f"{GREEK.get(name, name)} = {value}" for name, value in differing]
-    return ", ".join([axis_text(paper, "dataset", place[0][1]), *texts])
+    return ", ".join(axis_text(paper, *pair) for pair in (place[0], *differing))
 
 
 def seeds_text(finding: Finding, at: AtScale | None = None) -> str:
