@@ -228,10 +228,14 @@ def test_ones_own_method_is_ranked_among_shipped_rows_and_nothing_else_is_traine
 
 
 def test_a_number_with_seeds_trained_here_is_not_said_to_be_shipped_alone() -> None:
-    whole, partly, ours = Compared(shipped=True), Compared(shipped=True, trained=True), Compared(trained=True)
-    assert leaderboard._shipped([whole, ours]).endswith(
+    shipped, partly, ours = (
+        Compared(shipped=True),
+        Compared(shipped=True, trained=True),
+        Compared(trained=True),
+    )
+    assert leaderboard._shipped([shipped, ours]).endswith(
         "1 of 2 numbers are reference results, not trained here."
     )
-    said = leaderboard._shipped([whole, partly, ours])
+    said = leaderboard._shipped([shipped, partly, ours])
     assert said.endswith("2 of 3 numbers are reference results, 1 of them with seeds trained here.")
     assert leaderboard._shipped([ours]) == ""
