@@ -22,7 +22,7 @@ from fedbench.report import claims
 from fedbench.report import tables as build
 from fedbench.report.document import Table
 from fedbench.report.text import cells_of
-from fedbench.results.names import SLOPE
+from fedbench.results.names import SLOPE, axis_name
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, TableSpec
 
@@ -135,7 +135,8 @@ def written(
         digits: after the point; none for numbers of 10 and more.
     """
     frame = picked(shipped(of), where).assign(only=head)
-    settings = studied(of.partition("/")[0]).study.settings
+    study = studied(of.partition("/")[0]).study
+    settings = study.settings
     columns = columns or ["only"]
     across = list(dict.fromkeys(frame[columns].itertuples(index=False, name=None)))
     line = [settings[axis].label if axis in settings else axis for axis in rows]
@@ -145,9 +146,9 @@ def written(
             ", ".join(
                 names.get(value, value)
                 if axis not in settings
-                else f"{value} over {axis}"
+                else f"{value} over {axis_name(study, axis)}"
                 if value == SLOPE
-                else f"{axis} = {value}"
+                else f"{axis_name(study, axis)} = {value}"
                 for axis, value in parts
             )
         )

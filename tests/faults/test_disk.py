@@ -33,7 +33,7 @@ def train(
 ) -> bytes:
     """Train a run with a checkpoint after each round; return its curve."""
     train_run(run, Config(device="cpu", checkpoint_seconds=0, data_dir=str(data)), store, on_round)
-    return store.curve(run.key).read_bytes()
+    return (store.path(run.key) / "curve.csv").read_bytes()
 
 
 @pytest.fixture

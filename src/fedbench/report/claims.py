@@ -12,9 +12,10 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.outputs import TABLES, csv_text, json_text, write_forms
-from fedbench.report import described, notes
+from fedbench.report import described
 from fedbench.report.document import stamp
 from fedbench.report.text import cells_of, document
+from fedbench.report.verdict_words import LEVEL_TEXT
 from fedbench.results.claims.findings import AtScale, Finding, find
 from fedbench.results.claims.judge import (
     CONTRADICTED,
@@ -27,7 +28,7 @@ from fedbench.results.claims.judge import (
     Effect,
 )
 from fedbench.results.collect import other_code
-from fedbench.results.names import ABSENT, GREEK, SHIPPED, axis_text, signed
+from fedbench.results.names import ABSENT, SHIPPED, axis_text, signed
 from fedbench.results.places import Place, words_of
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
@@ -40,7 +41,7 @@ RULES = (
     "paired by seed, level 0.05, at least three seeds.",
     "Supported: the effect exceeds the margin; contradicted: it is below 0; not supported: it is smaller than what "
     "matters. A diverged run is lost, a rival's is won; in an average it counts as its other seeds do.",
-    "Deciding comparison: the one on which the verdict depends, with its 90 % interval. q: false discovery rate. "
+    f"Deciding comparison: the one on which the verdict depends, with its {LEVEL_TEXT}. q: false discovery rate. "
     "Examples: docs/background/verdicts.md.",
 )
 NAME = "claims"
@@ -84,7 +85,9 @@ class ClaimTable:
         rules = (STAND_IN,) if ran and all(one.stand_in for one in ran) else RULES
         mark = [f"{SHIPPED}: reference results, not trained here."] if any(one.shipped for one in ran) else []
         theirs = self.other_code.items()
-        said = [f"Scale {at}: {notes.other_code([*self._cells[at].values()], made)}" for at, made in theirs]
+        said = [
+            f"Scale {at}: {described.other_code([*self._cells[at].values()], made)}" for at, made in theirs
+        ]
         return [*([f"{self.changed}."] if self.changed else []), *said, PRINT, *rules, *mark]
 
     @property
@@ -269,10 +272,9 @@ def effect_text(finding: Finding, paper: Paper, at: AtScale | None = None) -> st
 
 
 def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
-    """Name a place by its dataset and the settings in which places differ, these by their letters or keys."""
+    """Name a place by its dataset and the settings in which places differ, as tables name them."""
     differing = [pair for i, pair in enumerate(place) if i and len({other[i] for other in places}) > 1]
-    texts = [f"{GREEK.get(name, name)} = {value}" for name, value in differing]
-    return ", ".join([axis_text(paper, "dataset", place[0][1]), *texts])
+    return ", ".join(axis_text(paper, *pair) for pair in (place[0], *differing))
 
 
 def seeds_text(finding: Finding, at: AtScale | None = None) -> str:

@@ -116,7 +116,7 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         binary = [task for run in rules if (task := binary_task(run.data, run.seed, data_dir))]
         if binary:
             positive = " or ".join(_unique(_positive(task.positive) for task in binary))
-            share = span((task.share for task in binary), "{:.1%}")
+            share = span((100 * task.share for task in binary), "{:.1f} %")
             n = span((task.train for task in binary), "{:,}")
             dropped = span((task.dropped for task in binary), "{:,}")
             lines.append(f"{dataset}: {positive} ({share} of {n} training samples; {dropped} dropped).")
@@ -166,6 +166,26 @@ def other_data(cells: Sequence[Cell], made: Mapping[str, Sequence[str]], data_di
                 apart.append(dataset)
     cure = "trained on data other than each other's or those prepared here now; the cure: `fedbench forget DATASET`"
     return f"Numbers that do not compare: {', '.join(_unique(apart))} ({cure})." if apart else ""
+
+
+def other_code(cells: Sequence[Cell], made: Mapping[str, int]) -> str:
+    """Say how many runs of which methods other code made than today's, by the names of cells; else nothing."""
+    theirs = [cell for cell in cells if cell.name in made]
+    if not theirs:
+        return ""
+    count = f"{sum(made.values())} of {sum(len(cell.runs) for cell in theirs)} runs"
+    return f"Other code than today's made {count} ({methods_by_dataset(theirs)})."
+
+
+def selection(paper: Paper, cells: Sequence[Cell]) -> str:
+    """Say by which rule the evaluation that counts was chosen, empty where it is the last one of all runs."""
+    rules = {cell.runs[0].train.select for cell in cells}
+    chosen = [f"the one with the best {paper.measure(rule).label}" for rule in sorted(filter(None, rules))]
+    if not chosen:
+        return ""
+    if None in rules:
+        chosen.insert(0, "the last one")
+    return f"The evaluation that counts is {' or, as configured, '.join(chosen)}."
 
 
 def _positive(classes: Sequence[str]) -> str:

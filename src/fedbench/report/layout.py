@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fedbench.results.frame import NOT_RUN, Compared
-from fedbench.results.names import ABSENT, together
+from fedbench.results.names import ABSENT
 from fedbench.study.schema import TableSpec, Value
 
 Axes = Mapping[str, Sequence[Value]]
@@ -195,10 +195,19 @@ class Grid:
         label, absent = marks.label(row.label), marks.text(ABSENT)
         for name in SIDES:
             columns = zip(*row.entries, strict=True)
-            cells = [together([entry.side(name, marks) for entry in column], absent) for column in columns]
+            cells = [
+                _shared_cell([entry.side(name, marks) for entry in column], absent) for column in columns
+            ]
             if any(cells):
                 yield [label, marks.text(name), *cells]
                 label = ""
+
+
+def _shared_cell(texts: Sequence[str], absent: str) -> str:
+    """Join what the metrics of one place show; the same dash or word ("diverged 1/3") for all is said once."""
+    shown = [text for text in texts if text]
+    once = len(set(shown)) == 1 and (shown[0] == absent or shown[0][0].isalpha())
+    return shown[0] if once else " ".join(shown)
 
 
 def arranged(
@@ -238,7 +247,7 @@ def arranged(
     return [texts(spec.columns, at) or (alone,) for at in columns], [*blocks.values()]
 
 
-def listed(names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str) -> Grid:
+def grid_of(names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str) -> Grid:
     """Return a table of given rows: heading of the block, label, and an entry for each of the columns' ``names``."""
     blocks: dict[str, Block] = {}
     for heading, label, entries in rows:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedbench.report import described, notes
 from fedbench.report.document import Table, origin, stamp
-from fedbench.report.layout import BLANK, Entry, listed
+from fedbench.report.layout import BLANK, Entry, grid_of
 from fedbench.report.results_table import state_text
 from fedbench.results import compare
 from fedbench.results.claims.judge import FEWEST
@@ -50,7 +50,7 @@ def board_table(plan: Plan, name: str) -> Table:
         notes.untuned(not_tuned),
         *described.weights(cells),
         described.other_data(cells, made["data"], Path(plan.config.data_dir)),
-        notes.other_code(cells, made["other_code"]),
+        described.other_code(cells, made["other_code"]),
         *(_ties(paper, board) for board in shown if board.count > 1),
         _shipped(items),
     ]
@@ -58,7 +58,7 @@ def board_table(plan: Plan, name: str) -> Table:
         paper=paper.key,
         name=name,
         title=described.caption(plan, name),
-        grid=listed(["rank", *metrics, *last], rows, "Method"),
+        grid=grid_of(["rank", *metrics, *last], rows, "Method"),
         notes=[*filter(None, said)],
         details=[
             *_rules(spec.board, shown, tuned=not not_tuned),
@@ -176,8 +176,9 @@ def _added(paper: Paper, shown: Sequence[Board]) -> list[str]:
 
 def _shipped(shown: Sequence[Compared]) -> str:
     count = sum(item.shipped for item in shown)
-    said = f"{SHIPPED}: {count} of {len(shown)} numbers are reference results, not trained here."
-    return said if count else ""
+    partly = sum(item.shipped and item.trained for item in shown)
+    rest = f"{partly} of them with seeds trained here" if partly else "not trained here"
+    return f"{SHIPPED}: {count} of {len(shown)} numbers are reference results, {rest}." if count else ""
 
 
 def _tidy(paper: Paper, shown: Sequence[Board], items: Sequence[Compared], name: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from fedbench.report import notes, verdict_words
+from fedbench.report import described, legend, notes, verdict_words
 from fedbench.report.document import Table, origin, stamp
 from fedbench.report.layout import METRIC, Axes, Block, Entry, Grid, arranged
 from fedbench.results import compare, verdicts
@@ -40,13 +40,23 @@ def table_of_results(plan: Plan, name: str) -> Table:
     mark = stamp(made["commits"], [run["key"] for cell in made["cells"] for run in cell["runs"]])
     if frame["shipped"].any():
         mark += f"; of {SHIPPED}: column commit of the CSV"
+    made_of = (
+        legend.published(frame),
+        legend.combined(plan.study, spec),
+        described.selection(plan.study, cells),
+    )
     return Table(
         paper=plan.study.key,
         name=name,
         title=notes.caption(plan, name, cells, frame),
         grid=grid,
         notes=notes.below(plan, name, cells, frame, made),
-        details=[*notes.details(plan, name, cells, frame), f"{mark}."],
+        details=[
+            *filter(None, made_of),
+            *described.trained(cells),
+            *described.chosen(plan, cells),
+            f"{mark}.",
+        ],
         rows=compare.tidy(frame, plan.study.key, name),
         provenance=origin(
             plan, name, mark, tolerance=plan.config.tolerance, published=spec.published, **made

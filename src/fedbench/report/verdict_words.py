@@ -5,7 +5,8 @@ from __future__ import annotations
 from fedbench.results.statistics import COVERAGE
 from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NO_REFERENCE, ONE_SEED
 
-LEVEL_TEXT = f"{COVERAGE:.0%} interval".replace("%", " %")
+LEVEL = f"{100 * COVERAGE:g} %"
+LEVEL_TEXT = f"{LEVEL} interval"
 INTERVAL = f"{LEVEL_TEXT} of the difference"
 MEANING = {
     MATCHES: f"the {INTERVAL} lies within the tolerance",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from fedbench.study.entries import Entry
 from fedbench.study.references import GAINS, TRAINING
@@ -25,6 +25,11 @@ GREEK = {"rho": "ρ", "alpha": "α", "delta": "δ", "beta": "β", "gamma": "γ",
 def phrase(text: str) -> str:
     """Put a title or caption on one line, whatever line breaks its YAML has, without its full stop."""
     return " ".join(text.split()).rstrip(".")
+
+
+def capital(text: str) -> str:
+    """Begin a sentence with a capital letter."""
+    return text[0].upper() + text[1:]
 
 
 def target_name(name: str) -> str:
@@ -64,10 +69,3 @@ def signed(value: float, decimals: int) -> str:
     """Format a difference with its sign (a real minus); what rounds to nothing has none."""
     text = f"{abs(value):.{decimals}f}"
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
-
-
-def together(texts: Sequence[str], absent: str = ABSENT) -> str:
-    """Join what the metrics of one place show; the same dash or word ("diverged 1/3") for all is said once."""
-    shown = [text for text in texts if text]
-    once = len(set(shown)) == 1 and (shown[0] == absent or shown[0][0].isalpha())
-    return shown[0] if once else " ".join(shown)

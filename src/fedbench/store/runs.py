@@ -92,10 +92,6 @@ class Store:
             return None
         return files.read(self.path(key) / name)
 
-    def curve(self, key: str) -> Path:
-        """Where the run's curve is: one row per evaluation."""
-        return self.path(key) / "curve.csv"
-
     @contextlib.contextmanager
     def claim(self, key: str) -> Iterator[Path]:
         """Hold the unfinished run's folder; a second process that wants it waits here until the first is done.

@@ -12,7 +12,7 @@ from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.train.progress import say
-from fedbench.train.workers import KilledError, Workers, workers
+from fedbench.train.workers import Workers, workers
 
 
 class Ahead:
@@ -46,15 +46,13 @@ class Ahead:
         try:
             self._train({*left}, pool, on_end)
         except BrokenProcessPool:
+            killed = pool.killed()
+            self._stack.close()
             self._pool = None
-            try:
-                with self._stack:  # it says whose process it was
-                    raise
-            except KilledError as error:
-                lost = {run.key for run in error.lost}
-                if not lost or lost & left.keys():
-                    raise
-                say(f"  {error}; a later cell has that run, this one goes on")
+            lost = {run.key for run in killed.lost}
+            if not lost or lost & left.keys():
+                raise killed from None
+            say(f"  {killed}; a later cell has that run, this one goes on")
             self.train(cell, on_end)
 
     def _train(self, left: set[str], pool: Workers, on_end: Callable[[Record], None]) -> None:

@@ -38,11 +38,15 @@ class Workers:
         """How many further runs can begin."""
         return self._cores - len(self._begun)
 
-    def killed(self) -> list[RunSpec]:
-        """List the runs whose processes were killed or crashed, once all have ended; the others were told to end."""
-        told = (0, -signal.SIGTERM)
+    def killed(self) -> KilledError:
+        """Wait for the end of all processes; return the error that says which runs a killed or crashed one trained."""
+        if self._executor is not None:
+            self._executor.shutdown()
+        told = (0, -signal.SIGTERM)  # the executor tells the others to end
         pids = {str(process.pid) for process in self._processes if process.exitcode not in told}
-        return [run for run in self._begun.values() if Store().holder(run.key).split(" ")[0] in pids]
+        return KilledError(
+            [run for run in self._begun.values() if Store().holder(run.key).split(" ")[0] in pids]
+        )
 
     @property
     def begun(self) -> set[str]:
@@ -101,9 +105,8 @@ def workers(cores: int) -> Iterator[Workers]:
         for meeting in meetings:
             meeting.result()
         yield pool
-    except BrokenProcessPool:  # the executor tells the others to end
-        executor.shutdown()
-        raise KilledError(pool.killed()) from None
+    except BrokenProcessPool:
+        raise pool.killed() from None
     except BaseException:
         for process in multiprocessing.active_children():
             process.terminate()

@@ -103,7 +103,7 @@ def test_another_papers_mistake_is_one_warning(
 def test_verify_names_what_is_damaged_and_moves_it_aside_on_request(keys: list[str]) -> None:
     said = call("verify").stdout
     assert re.fullmatch(r"3 runs are intact, 0 damaged\n\d+ files of data are intact\n", said)
-    Store().curve(keys[1]).write_text("torn")
+    (Store().path(keys[1]) / "curve.csv").write_text("torn")
     (Store().path(keys[2]) / "run.json").unlink()
     result = call("verify", status=2)
     assert f"{keys[1]}  damaged: curve.csv is not what was written (demo/{CELL}/seed1)" in result.stdout

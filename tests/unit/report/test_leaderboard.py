@@ -12,9 +12,11 @@ import pytest
 from report_project import TRAIN, Project, run_result, table_of
 
 from fedbench.errors import UserError
+from fedbench.report import leaderboard
 from fedbench.report.figures import build as figures
 from fedbench.report.layout import Block
 from fedbench.results.export import export_reproduced
+from fedbench.results.frame import Compared
 from fedbench.study.configuration import load_paper
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -181,7 +183,7 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project) -> None:
     drawing = figures.drawing_of(Plan(demo, "league"), "figure1")
     assert [panel.title for panel in drawing.content.panels] == ["Ones (reduced)"]
     assert "mean over 8 seeds" in drawing.words and "not run at this scale" not in drawing.words
-    assert "comes with the repository" in drawing.words
+    assert "is a reference result" in drawing.words
 
 
 def test_a_budget_takes_the_last_evaluation_within_it_and_a_miss_is_infinite(board: Project) -> None:
@@ -223,3 +225,17 @@ def test_ones_own_method_is_ranked_among_shipped_rows_and_nothing_else_is_traine
     other["methods"]["Good"]["params"] = {"lr": 0.7}
     board.save_paper("league", other)
     assert {Path(path).stem for path in Inputs(CONFIG).of_table("mine", "leaderboard")} == {"Mine", "Good"}
+
+
+def test_a_number_with_seeds_trained_here_is_not_said_to_be_shipped_alone() -> None:
+    shipped, partly, ours = (
+        Compared(shipped=True),
+        Compared(shipped=True, trained=True),
+        Compared(trained=True),
+    )
+    assert leaderboard._shipped([shipped, ours]).endswith(
+        "1 of 2 numbers are reference results, not trained here."
+    )
+    said = leaderboard._shipped([shipped, partly, ours])
+    assert said.endswith("2 of 3 numbers are reference results, 1 of them with seeds trained here.")
+    assert leaderboard._shipped([ours]) == ""

@@ -208,7 +208,7 @@ def test_final_values_are_shown_from_what_is_shipped_and_trained_here(project: P
     drawing = make(REDUCED)
     assert drawing.points.set_index("x")["mean"].to_dict() == pytest.approx({4: 0.85, 8: 0.85, 16: 0.7})
     assert "mean over 3 to 4 seeds" in drawing.words
-    assert "comes with the repository" in drawing.words
+    assert "is a reference result" in drawing.words
     (axes,) = drawing.picture.axes
     assert sorted(axes.collections[0].get_offsets()[:, 1]) == pytest.approx([0.7] * 3 + [0.8] * 4 + [0.9] * 4)
     assert axes.get_xlabel() == "p" and axes.get_xticks().tolist() == [4, 8, 16]
@@ -454,7 +454,7 @@ def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
     assert sorted(dots[:, 0]) == pytest.approx(sorted([0.75] * 3 + CODA["Basel"] + CODA["Lyon"]))
     assert axes.get_xlabel() == "test AUC" and "draw of test samples" in drawing.words
     alone = make(REDUCED.model_copy(update={"seeds": [0]}))
-    assert "over 1 seed, dots: each seed, bars: 90%" in alone.words, "bars are explained for one seed too"
+    assert "over 1 seed, dots: each seed, bars: 90 %" in alone.words, "bars are explained for one seed too"
     finish_hospitals(project, hospitals["CoDA"], {"Basel": CODA["Basel"], "Lyon": [float("nan")] * 3})
     said = [(text.get_text(), round(text.get_position()[1])) for text in make(REDUCED).picture.axes[0].texts]
     assert [pair for pair in said if pair[0]] == [("undefined", SITES.index("test_auc@Lyon"))]

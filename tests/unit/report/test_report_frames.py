@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from fedbench import metric_table
-from fedbench.report import notes
+from fedbench.report import legend, notes
 from fedbench.report.figures.panels import final_of
-from fedbench.report.layout import Entry, Grid, arranged, fold, listed
+from fedbench.report.layout import Entry, Grid, arranged, fold, grid_of
 from fedbench.report.results_table import layout, state_text
 from fedbench.results.aggregate import key_of, measurements, summarised
 from fedbench.results.claims.claim_query import numbers_of
@@ -58,7 +58,7 @@ def test_what_did_not_run_is_left_out_and_counted() -> None:
     blank = fold(table(("A", "x", 4, "auc", "0.2")))
     assert blank.names == ["p 4"] and blank.left == "", "where no number belongs none is left out"
     assert fold(table(*waiting)).left == "", "where nothing ran no part of that is counted"
-    alone = fold(listed(["n"], [("", "x", [Entry("1")]), ("", "y", [Entry("–")])], "Dataset"))
+    alone = fold(grid_of(["n"], [("", "x", [Entry("1")]), ("", "y", [Entry("–")])], "Dataset"))
     assert [row.label for row in alone.rows] == ["x"] and alone.left == "Not run (1 of 2 numbers)."
 
 
@@ -101,19 +101,18 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
 def test_a_sign_is_explained_where_it_occurs() -> None:
     row = {"difference": 0.001, "half_width": 0.002, "printed": 0.9, "verdict": "matches", "shipped": False,
            "n_seeds": 3, "n_wanted": 5, "method": "x", "basis": "", "doubt": "", "status": "finished",
-           "on_edge": False, "shown": True, "low": math.nan}  # fmt: skip
+           "on_edge": False, "shown": True, "low": math.nan, "trained": False}  # fmt: skip
     frame = pd.DataFrame([row])
 
     def said(frame: pd.DataFrame) -> str:
-        return notes.signs(SPEC, frame, 0.01)
+        return legend.signs(SPEC, frame, 0.01)
 
     assert said(frame).startswith("Δ = ours − published, with a 90 % interval. ≈: interval inside ±0.01;")
     assert said(frame).endswith("overlaps the limit.") and said(frame.assign(difference=math.nan)) == ""
     assert "interval" not in said(frame.assign(half_width=math.nan))
     for mark, change in {
         "¹: one seed": {"basis": "one seed"},
-        "rackets: 90% interval": {"low": 0.1},
-        "†": {"doubt": "typo"},
+        "rackets: 90 % interval": {"low": 0.1},
         "°": {"on_edge": True},
     }.items():
         assert mark in said(frame.assign(**change)) and mark not in said(frame)
@@ -122,17 +121,16 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
         assert ("Bold: best in column, ours" in said(rivals)) == (seeds > 0), "one method has run"
     assert "separately" not in said(rivals.assign(printed=math.nan))
     shipped = frame.assign(shipped=True)
-    assert "‡: (partly) trained elsewhere, 5 seeds." in said(shipped)
-    assert "elsewhere, 1 seed." in said(shipped.assign(n_wanted=1))
+    assert "‡: reference results, 5 seeds." in said(shipped)
+    assert "‡: (partly) reference results" in said(pd.concat([shipped, shipped.assign(trained=True)]))
+    assert "results, 1 seed." in said(shipped.assign(n_wanted=1))
     several = pd.concat([shipped, shipped.assign(n_wanted=3), frame.assign(n_wanted=9)])
-    assert "‡: (partly) trained elsewhere, 3 to 5 seeds." in said(several), "of shipped numbers alone"
+    assert "‡: reference results, 3 to 5 seeds." in said(several), "of shipped numbers alone"
     partial = pd.concat([shipped, shipped.assign(status="incomplete")])
-    assert "elsewhere, 3 to 5 seeds." in said(partial), "with 3 of 5 those that there are"
+    assert "results, 3 to 5 seeds." in said(partial), "with 3 of 5 those that there are"
     by_metric = SPEC.model_copy(update={"rows": ["dataset", "method", "metric"]})
-    assert "best in column, metric by metric" in notes.signs(by_metric, rivals, 0.01)
+    assert "best in column, metric by metric" in legend.signs(by_metric, rivals, 0.01)
     assert said(frame.assign(difference=math.nan, low=0.1)).startswith("In brackets")
-    left_out = pd.concat([frame, frame.assign(doubt="typo", status="not run")])
-    assert "†" not in said(left_out) and "†" in said(left_out[1:]), "where nothing ran all is shown"
 
 
 def test_the_runs_behind_a_printed_spread_are_counted_in_order() -> None:
@@ -140,16 +138,19 @@ def test_the_runs_behind_a_printed_spread_are_counted_in_order() -> None:
         {"difference": 0.1, "printed_std": [0.1, 0.1, math.nan], "comparable_std": [0.1, 0.1, math.nan],
          "spread": "std", "print_seeds": [10.0, 3.0, 10.0]}
     )  # fmt: skip
-    said = notes.published(frame)
-    assert said.endswith(
-        "over runs; in intervals a published number counts as 3 runs or 10 runs with this spread."
-    )
+    rule = "in intervals a published number counts as"
+    assert legend.published(frame) == (
+        f"Published with no spread; {rule} 10 runs without a spread. "
+        f"Published with standard deviation over runs; {rule} 3 runs or 10 runs with this spread."
+    ), "what some rows print is not said of all"
     unsaid = frame[:1].assign(print_seeds=math.nan)
-    assert notes.published(unsaid).endswith("counts as 2 runs with this spread."), "as intervals take it"
+    assert legend.published(unsaid).endswith("counts as 2 runs with this spread."), "as intervals take it"
     mixed = frame.assign(spread=["std", "device variance", ""], print_seeds=math.nan, comparable_std=math.nan)
-    assert "with device variance or standard deviation" in notes.published(mixed)
-    assert notes.published(mixed).endswith("counts as 1 run without a spread.")
-    assert notes.published(frame.assign(difference=math.nan)) == ""
+    kinds = "device variance", "no spread", "standard deviation over runs"
+    assert legend.published(mixed) == " ".join(
+        f"Published with {kind}; {rule} 1 run without a spread." for kind in kinds
+    )
+    assert legend.published(frame.assign(difference=math.nan)) == ""
 
 
 def compared(**columns: list[object]) -> pd.DataFrame:
@@ -254,8 +255,9 @@ def test_of_seeds_that_miss_a_target_are_told_how_many_and_what_the_others_took(
 def test_a_seed_is_named_only_where_something_ran() -> None:
     spec = SPEC.model_copy(update={"metrics": ["test_auc"]})
     frame = numbers(n_seeds=[0], n_wanted=[1])
-    said = [notes._numbers(load_paper("localscgdam"), spec, frame.assign(n_seeds=n)) for n in (0, 1)]
-    assert said == ["Test AUC.", "Test AUC: one seed."]
+    paper, unpublished = load_paper("localscgdam"), frame.assign(printed=math.nan)
+    said = [legend.numbers(paper, spec, of) for of in (frame, unpublished, frame.assign(n_seeds=1))]
+    assert said == ["Published: test AUC.", "", "Test AUC: one seed."]
 
 
 def test_a_figure_is_a_function_of_one_frame() -> None:

@@ -17,7 +17,7 @@ from report_project import REDUCED, TABLE, Project, cell_of, line, localscgdam, 
 
 from fedbench import sealed_json
 from fedbench.data.partition import partition_path
-from fedbench.report import notes
+from fedbench.report import described
 from fedbench.results import run_facts, runs
 from fedbench.results.aggregate import averages, measure_cells, pool, slope, slopes, summarised
 from fedbench.results.export import export_reproduced
@@ -170,9 +170,9 @@ def test_the_rule_that_chooses_the_evaluation_is_said(project: Project) -> None:
     paper, (cell, *_) = load_paper("localscgdam"), project.cells()
     train = cell.runs[0].train.model_copy(update={"select": "val_auc"})
     chosen = cell.model_copy(update={"runs": [cell.runs[0].model_copy(update={"train": train})]})
-    assert notes.selection(paper, [cell]) == ""
-    assert notes.selection(paper, [chosen]).endswith("is the one with the best validation AUC.")
-    assert notes.selection(paper, [chosen, cell]).endswith(
+    assert described.selection(paper, [cell]) == ""
+    assert described.selection(paper, [chosen]).endswith("is the one with the best validation AUC.")
+    assert described.selection(paper, [chosen, cell]).endswith(
         "is the last one or, as configured, the one with the best validation AUC."
     )
 

@@ -121,7 +121,7 @@ def test_the_gain_is_taken_seed_by_seed_with_its_interval(project: Project) -> N
     shown = line(text[text.index("CoDA") :], "test AUC, Basel")
     assert shown.split()[3:5] == ["0.720±0.026", "0.900*±0.000"] and "+0.190±0.026 [+0.1" in shown
     assert "gains in test AUC, Basel (CoDA); 3 of 4 intervals of sites’ gains hold 0." in text
-    assert "90% interval of a gain" in text and "trains alone" in text and "federated minus local" in text
+    assert "90 % interval of a gain" in text and "trains alone" in text and "federated minus local" in text
 
 
 def test_patients_with_several_samples_are_noted_where_there_are_intervals(

@@ -74,9 +74,7 @@ def test_shipped_numbers_are_shown_and_marked(project: Project) -> None:
     assert not trained.rows["shipped"].any() and table.rows["shipped"].sum() == 30
     said = table.markdown()
     assert (
-        said.count("‡") == 32
-        and "‡" not in trained.markdown()
-        and "‡: (partly) trained elsewhere, 3 seeds." in said
+        said.count("‡") == 32 and "‡" not in trained.markdown() and "‡: reference results, 3 seeds." in said
     )
     assert "Scale reduced: nothing trained here" in said and r"$^\ddagger$" in table.tex()
     assert not table_of(REDUCED.model_copy(update={"shipped": False})).rows["shipped"].any()
@@ -110,7 +108,7 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     demo = Config(scale="demo")
     said, rows = table_of(demo).markdown(), table_of(demo).rows
     assert "**CIFAR10 (‡ scale reduced)**" in said
-    assert "‡: trained elsewhere, at scale reduced." in said.splitlines()[0], "the caption names each scale"
+    assert "; ‡: reference results at scale reduced." in said.splitlines()[0], "the caption names each scale"
     assert set(rows.loc[rows["shipped"], "scale"]) == {"reduced"}
     shipped.finish(first(shipped, REDUCED), [0.5, 0.5, 0.5])
     assert table_of(demo).rows.equals(rows), "what ran there here is no other"
@@ -192,7 +190,7 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(project: P
         assert list(both[name]) == list(before[name])
     assert both["shipped"].all() and merged.verdict == finding.verdict and merged.shipped
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
-    assert "‡: (partly) trained elsewhere, 3 seeds." in table_of().markdown()
+    assert "‡: (partly) reference results, 3 seeds." in table_of().markdown()
     assert "Scale reduced: 3 seeds, 100 iterations." in table_of().title, "two of each were trained here"
 
 
@@ -314,8 +312,8 @@ def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Proje
     plan = ship_curves(project, REDUCED)
     drawing = drawing_of(plan, "figure1")
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
-    assert "mean over 3 seeds" in drawing.words and "comes with the repository" in drawing.words
-    assert "comes with the repository" not in trained.words
+    assert "mean over 3 seeds" in drawing.words and "is a reference result" in drawing.words
+    assert "is a reference result" not in trained.words
     for without in ({"shipped": False}, {"set": {"train.iterations": 200}}):
         empty = drawing_of(Plan(REDUCED.model_copy(update=without)), "figure1")
         assert empty.points.empty and "no curve yet" in empty.words
@@ -431,7 +429,7 @@ def test_what_clients_were_traced_for_is_shipped_where_a_figure_shows_it(project
     trained = drawing_of(Plan(config, "climb"), "figure2")
     drawing = drawing_of(ship_curves(project, config, "climb", "figure2"), "figure2")
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
-    assert len(drawing.points) and "comes with the repository" in drawing.words
+    assert len(drawing.points) and "is a reference result" in drawing.words
 
 
 def test_a_file_that_was_changed_by_hand_is_refused(project: Project) -> None:

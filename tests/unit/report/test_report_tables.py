@@ -20,7 +20,7 @@ from fedbench.errors import UserError
 from fedbench.report import claims, described, tables
 from fedbench.report.document import WORDS, Table
 from fedbench.report.figures import build as figures
-from fedbench.report.layout import Entry, listed
+from fedbench.report.layout import Entry, grid_of
 from fedbench.report.results_table import on_edge
 from fedbench.report.text import MARKDOWN
 from fedbench.results.frame import Compared
@@ -126,7 +126,7 @@ def test_no_word_from_elsewhere_begins_a_tag_in_markdown(project: Project) -> No
 
 def test_no_line_break_leaves_a_comment_of_latex() -> None:
     """What is said of a commit stands in one: a line break there made the rest live LaTeX."""
-    grid = listed(["n"], [("", "x", [Entry("1")])], "")
+    grid = grid_of(["n"], [("", "x", [Entry("1")])], "")
     made = {"scale": "s", "stamp": "abc\n\\input{/etc/passwd}\r\u2028\\write18{id}"}
     table = Table("paper", "table1", "T", grid, [], pd.DataFrame(), made)
     for text in (table.tex(), table.macros()):
@@ -298,7 +298,7 @@ def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Pro
     dropped = int((classes < 5).sum()) - train["class_counts"]["1"]
     (said,) = described.tasks(chosen, Path("data"))
     assert said == (
-        f"Digits: positive: 0, 1, 2, 3, 4 (9.9% of {train['n']:,} training samples; {dropped:,} dropped)."
+        f"Digits: positive: 0, 1, 2, 3, 4 (9.9 % of {train['n']:,} training samples; {dropped:,} dropped)."
     )
     assert said in tables.table_of(Plan(DIGITS), "table1").markdown()
 
@@ -312,7 +312,7 @@ def test_of_several_partitions_the_least_and_the_largest_number_are_said(
     first, *_ = cells_of_digits(project)
     dealt = [first.model_copy(update={"runs": [with_clients(first.runs[0], n)]}) for n in tasks]
     assert described.tasks(dealt, Path("data")) == [
-        "Digits: positive: 3, 4 (9.9% to 25.0% of 900 to 1,200 training samples; 0 to 70 dropped)."
+        "Digits: positive: 3, 4 (9.9 % to 25.0 % of 900 to 1,200 training samples; 0 to 70 dropped)."
     ]
 
 

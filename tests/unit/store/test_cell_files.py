@@ -66,7 +66,7 @@ def test_a_curve_is_what_was_written_or_an_error(path: Path) -> None:
     store = Store()
     assert store.table(RUN.key, "curve.csv") == b"round,test_auc\n0,0.942\n"
     assert store.table(RUN.key, "clients.csv") is None and store.table("0" * 16, "curve.csv") is None
-    store.curve(RUN.key).write_text("round,test_auc\n0,0.142\n")
+    (store.path(RUN.key) / "curve.csv").write_text("round,test_auc\n0,0.142\n")
     with pytest.raises(UserError, match=r"curve\.csv is not what was written"):
         store.table(RUN.key, "curve.csv")
     record = store.record(RUN.key)

@@ -68,7 +68,7 @@ def test_a_selection_arrives_byte_for_byte_and_only_once(
     assert before == {name: text for name, text in content(other_store).items() if name[:16] in keys}
     assert import_runs(this_store, archive) == Imported(present=keys) and content(this_store) == before
     assert [line["event"] for line in journal.read_journal(this_store.root)] == ["imported"] * 2
-    other_store.curve(keys[1]).write_text("round\n")
+    (other_store.path(keys[1]) / "curve.csv").write_text("round\n")
     with pytest.raises(UserError, match=keys[1]):
         export_runs(other_store, keys, tmp_path / "damaged.tar.gz")
     assert not (tmp_path / "damaged.tar.gz").exists()
@@ -94,7 +94,7 @@ def test_other_numbers_do_not_replace_what_is_here_unless_that_is_damaged(
 ) -> None:
     ours = [add(this_store, 0, auc=0.75), add(this_store, 1, curve=0.75)]
     before, torn = content(this_store), add(this_store, 2)
-    this_store.curve(torn).write_text("torn")
+    (this_store.path(torn) / "curve.csv").write_text("torn")
     imported = import_runs(this_store, other_store.root)
     assert sorted(imported.kept) == sorted(ours) and imported.new == [torn] and not imported.refused
     assert content(this_store).items() >= before.items()

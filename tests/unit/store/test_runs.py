@@ -54,7 +54,7 @@ def test_a_finished_run_reads_back_exactly(tmp_path: Path) -> None:
     written = finish(store)
     assert store.load(KEY) == written and written.files.keys() == {"curve.csv", "clients.csv"}
     assert vars(written) | {"files": {}} == vars(RECORD)
-    text = store.curve(KEY).read_text()
+    text = (store.path(KEY) / "curve.csv").read_text()
     assert text == "round,test_auc,test_auc_h\n0,0.30000000000000004,\n1,0.3333333333333333,1e-09\n"
     store.checkpoint(KEY).parent.mkdir()
     store.checkpoint(KEY).touch()  # a process was killed before it cleaned up
@@ -274,7 +274,7 @@ def test_an_unchanged_run_is_checked_once(store: Store, monkeypatch: pytest.Monk
     monkeypatch.setattr(Path, "read_bytes", lambda path: names.append(path.name) or read(path))
     assert store.load(KEY) == store.load(KEY)
     assert sorted(names) == ["clients.csv", "curve.csv", "run.json"]
-    os.utime(store.curve(KEY))
+    os.utime(store.path(KEY) / "curve.csv")
     store.load(KEY)
     assert sorted(names[3:]) == ["clients.csv", "curve.csv"], "not the record"
 

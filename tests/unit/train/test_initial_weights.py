@@ -48,7 +48,7 @@ def child(start: dict[str, Any] | None = None, **changes: Any) -> RunSpec:
 
 
 def curve(store: Store, key: str) -> list[str]:
-    return store.curve(key).read_text().splitlines()
+    return (store.path(key) / "curve.csv").read_text().splitlines()
 
 
 def model(store: Store, key: str) -> dict[str, Tensor]:
@@ -63,7 +63,7 @@ def test_what_it_starts_from_is_trained_first_and_once(monkeypatch: pytest.Monke
     train_run(first, config(), store)
     train_run(other, config(), store)
     assert trained == [parent().key, first.key, other.key]
-    last, start = pd.read_csv(store.curve(parent().key)), pd.read_csv(store.curve(first.key))
+    last, start = (pd.read_csv(store.path(run.key) / "curve.csv") for run in (parent(), first))
     for name in ("test_auc", "test_ap"):
         assert start[name].iloc[0] == last[name].iloc[-1]
     assert curve(store, first.key)[2] != curve(store, other.key)[2]

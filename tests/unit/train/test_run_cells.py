@@ -108,8 +108,8 @@ class Pool(workers.Workers):
         super().__init__(cores)
         self.failing, self.order, self.lost = failing, list[str](), list[RunSpec]()
 
-    def killed(self) -> list[RunSpec]:
-        return self.lost
+    def killed(self) -> workers.KilledError:
+        return workers.KilledError(self.lost)
 
     def begin(self, spec: RunSpec, config: Config) -> None:
         assert self.free
@@ -142,10 +142,7 @@ def run_apart(
     @contextlib.contextmanager
     def pretended(cores: int) -> Iterator[Pool]:
         pools.append(Pool(cores, left))
-        try:
-            yield pools[-1]
-        except BrokenProcessPool:
-            raise workers.KilledError(pools[-1].killed()) from None
+        yield pools[-1]
 
     monkeypatch.setattr(ahead, "workers", pretended)
     return CliRunner().invoke(app, ["run", *arguments]), [pool.order for pool in pools]

@@ -66,7 +66,8 @@ def test_a_run_is_trained_once_and_recorded_with_its_making(monkeypatch: pytest.
     of_times = {"seconds", "evaluation_seconds", "curve_seconds"}
     assert {"commit", "versions", "hardware", "device", "data", *of_times} <= record.provenance.keys()
     assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
-    curve, counts = pd.read_csv(store.curve(spec.key)), class_counts(spec, Path(config().data_dir))
+    curve = pd.read_csv(store.path(spec.key) / "curve.csv")
+    counts = class_counts(spec, Path(config().data_dir))
     assert len(curve) == 9 and record.facts == run_facts(record.metrics, curve, spec.train, counts)
     assert record.facts["test_auc"].keys() == {"pace"} and counts["test"], "what tables read off a curve"
     monkeypatch.setattr(Simulation, "run", never)

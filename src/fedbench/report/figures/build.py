@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedbench.outputs import FIGURES, csv_text, json_text, write_forms
-from fedbench.report import described, notes
+from fedbench.report import described
 from fedbench.report.document import stamp
 from fedbench.report.figures import forest, panels, pareto, predicted
 from fedbench.report.figures.content import SAMPLES, Content
@@ -27,7 +27,7 @@ from fedbench.study.schema import FigureSpec
 FORMATS = ("pdf", "svg", "png")
 IN_CSV = ("panel", "metric", "curve", "x", "mean", "low", "high", "published")
 """What the CSV has of each point; of a forest plot its samples, too."""
-SHIPPED = "what was not trained here comes with the repository"
+SHIPPED = "what was not trained here is a reference result"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def drawing_of(plan: Plan, name: str) -> Drawing:
     words = "; ".join([subtitle(plan, spec, cells, content), *filter(None, more)]) + "."
     styles = {} if content.look == "matrix" else styles_of(points["curve"], paper)
     origin = {"paper": paper.key, "figure": name, "scale": plan.scale.name, **provenance(cells)}
-    words = " ".join(filter(None, [words, notes.other_code(cells, origin["other_code"])]))
+    words = " ".join(filter(None, [words, described.other_code(cells, origin["other_code"])]))
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
     return Drawing(name, title, words, content, styles, origin)
 

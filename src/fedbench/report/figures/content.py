@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from fedbench import metric_table
+from fedbench.report.verdict_words import LEVEL
 from fedbench.results.frame import Measured
-from fedbench.results.statistics import COVERAGE, half_width
+from fedbench.results.statistics import half_width
 from fedbench.study.schema import FigureSpec
 
-INTERVAL = f"mean over {{}}, bars: {COVERAGE:.0%} t-interval, dots: each seed"
+INTERVAL = f"mean over {{}}, bars: {LEVEL} t-interval, dots: each seed"
 """What is said of means and their spread where the value of each seed is drawn."""
 COLUMNS = 3
 """Panels in a row of a figure whose panels are one axis."""

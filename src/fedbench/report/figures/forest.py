@@ -11,22 +11,22 @@ from fedbench.data.summary import Counts
 from fedbench.report import described
 from fedbench.report.figures.content import Content, means
 from fedbench.report.figures.panels import panels_of
-from fedbench.report.notes import shared_samples
+from fedbench.report.legend import shared_samples
+from fedbench.report.verdict_words import LEVEL_TEXT
 from fedbench.results.aggregate import measure_cells
 from fedbench.results.auc_interval import auc_interval
 from fedbench.results.frame import FINISHED, Measured
 from fedbench.results.gains import gains, tested
 from fedbench.results.places import place_of
 from fedbench.results.shipped import Shipped
-from fedbench.results.statistics import COVERAGE
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.references import GAINS, TRAINING
 
 ALL = "all test samples"
 IN_BRACKETS = "in brackets: positive test samples of all"
-BARS = f"bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); {IN_BRACKETS}"
-OF_GAINS = f"bars: {COVERAGE:.0%} interval over seeds and the draw of test samples, {{}}; {IN_BRACKETS}"
+BARS = f"bars: {LEVEL_TEXT} of the mean AUC over the draw of test samples (Newcombe 2006); {IN_BRACKETS}"
+OF_GAINS = f"bars: {LEVEL_TEXT} over seeds and the draw of test samples, {{}}; {IN_BRACKETS}"
 NO_BARS = "no intervals, as the data of these numbers are not prepared here"
 
 
@@ -38,7 +38,7 @@ def content(plan: Plan, name: str) -> Content:
         measured = measure_cells(cells, spec.metrics, shipped)
         if spec.references:
             measured = gains(plan, measured, spec.references[0])
-        return curve_of(label, measured, tested(plan, place_of(cells[0].dataset, cells[0].setting)))
+        return rows_of(label, measured, tested(plan, place_of(cells[0].dataset, cells[0].setting)))
 
     panels, _, empty = panels_of(plan, name, draw, inside=["metric", TRAINING])
     measure = paper.measure(spec.metrics[0].partition("@")[0])
@@ -59,7 +59,7 @@ def content(plan: Plan, name: str) -> Content:
     )
 
 
-def curve_of(label: str, measured: Sequence[Measured], counts: Mapping[str, Counts]) -> pd.DataFrame | None:
+def rows_of(label: str, measured: Sequence[Measured], counts: Mapping[str, Counts]) -> pd.DataFrame | None:
     """Return the values of a method, a row for each of its measurements; None where it has none."""
     tested_on = [counts.get(site_of(one.metric), Counts(0, 0, 0)) for one in measured]
     samples = [(of.positive or 0, of.negative or 0) for of in tested_on]

@@ -45,7 +45,7 @@ def curves(plan: Plan, name: str) -> Content:
     shipped = load_curves(plan, "curves")
 
     def draw(label: str, cells: Sequence[Cell], metric: str) -> pd.DataFrame | None:
-        return curve_of(label, cells[0], metric, spec.x, printed, shipped)
+        return learning_curve(label, cells[0], metric, spec.x, printed, shipped)
 
     panels = panels_of(plan, name, draw)
     return Content(*panels, label_of_x(spec), f"mean over {{}}, {BAND}", log=spec.log)
@@ -138,10 +138,10 @@ def _panel(plan: Plan, name: str, place: dict[str, Value], labels: Sequence[str]
     return Panel(title, metric, measure, points)
 
 
-def curve_of(
+def learning_curve(
     label: str, cell: Cell, metric: str, x: str, printed: Printed, shipped: collect.Tables
 ) -> pd.DataFrame | None:
-    """Return a cell's curve over its seeds, trained here or shipped, None when no seed has one.
+    """Return the learning curve of a cell over its seeds, trained here or shipped, None when no seed has one.
 
     Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
     curve. Where x differs between seeds (``seconds``) its mean is taken.

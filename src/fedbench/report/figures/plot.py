@@ -160,7 +160,7 @@ def _matrix(axes: Axes, panel: Panel, _content: Content, _styles: Styles) -> Non
         axes.text(
             column,
             row,
-            f"{count:.1f}".removesuffix(".0") + f" ({shares[row, column]:.0%})",
+            f"{count:.1f}".removesuffix(".0") + f" ({100 * shares[row, column]:.0f} %)",
             ha="center",
             va="center",
         )

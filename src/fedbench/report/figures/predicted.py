@@ -100,7 +100,7 @@ KINDS: Mapping[str, tuple[Callable[[Seeds, Seeds, float], Drawn], str, str, str]
 def content(plan: Plan, name: str) -> Content:
     """Return a curve for each method from the predictions of its runs; the panels are sites, and all test samples."""
     spec = plan.figure(name)
-    curve_of, x_label, _, how = KINDS[spec.kind]
+    lines_of, x_label, _, how = KINDS[spec.kind]
     matrix = spec.kind == "confusion"
     loaded, missing = _load(plan, name)
     counts = dict[str, tuple[int, int]]()
@@ -112,7 +112,7 @@ def content(plan: Plan, name: str) -> Content:
         if of_no_model or not test or (matrix and not held_out):
             return None
         counts[metric] = int(test[0]["label"].sum()), len(test[0])
-        x, lines, what, values = curve_of(test, held_out, spec.sensitivity)
+        x, lines, what, values = lines_of(test, held_out, spec.sensitivity)
         points = spread(pd.DataFrame(dict(enumerate(lines)), index=x))
         points = points.assign(metric=MATRIX) if matrix else points
         return curve(label, points, remark=f"{what} {np.mean(values):.3f}", seeds=len(test))

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from fedbench.errors import UserError
 from fedbench.report.figures.content import Content, Panel, joined_curves
-from fedbench.report.figures.panels import Printed, curve_of
+from fedbench.report.figures.panels import Printed, learning_curve
 from fedbench.report.figures.plot import draw
 from fedbench.report.figures.render import small_svg
 from fedbench.report.figures.style import styles_of
@@ -65,7 +65,7 @@ def chart(
         for cell in cells:
             with contextlib.suppress(UserError):  # a damaged curve is not drawn, its run's record is whole
                 method = axis_text(paper, "method", cell.method)
-                if (points := curve_of(method, cell, metric, x, printed, shipped)) is not None:
+                if (points := learning_curve(method, cell, metric, x, printed, shipped)) is not None:
                     drawn.append(_thinned(points))
         if drawn:
             label, points = paper.measure(metric).label, joined_curves(drawn)

@@ -106,7 +106,7 @@ class Number:
     @property
     def key(self) -> Hashable:
         """Tells it from all other numbers of the paper, at whichever scale."""
-        return key_of(self.target, self.item)
+        return number_key(self.target, self.item)
 
     @property
     def counts_as(self) -> str:
@@ -144,7 +144,7 @@ class Number:
         return "; ".join(filter(None, [said, *signs, moving]))
 
 
-def key_of(target: str, item: Compared) -> Hashable:
+def number_key(target: str, item: Compared) -> Hashable:
     """Return what tells a number of a table from all others of a paper."""
     return target, frozenset(item.at.items()), item.metric
 
@@ -196,7 +196,7 @@ class Chapter:
     def number(self, table: str, entry: Entry) -> Number:
         """Return the number behind what stands in a place of a table."""
         assert entry.item is not None
-        return self.numbers[key_of(table, entry.item)]
+        return self.numbers[number_key(table, entry.item)]
 
     @cached_property
     def listed(self) -> list[Number]:
