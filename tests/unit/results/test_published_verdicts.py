@@ -109,8 +109,8 @@ def test_error_rates_where_the_printed_run_is_less_certain_than_ours(
 ) -> None:
     """That print has our spread is the assumption that costs most."""
     rng = np.random.default_rng(seeds)
-    found = wrong(rng.normal(size=(DRAWS, seeds)), 2 * rng.normal(size=DRAWS), tolerances)
-    assert max(found.values()) == pytest.approx(rates[seeds], abs=slack(rates[seeds]) + 0.005)
+    mistakes = wrong(rng.normal(size=(DRAWS, seeds)), 2 * rng.normal(size=DRAWS), tolerances)
+    assert max(mistakes.values()) == pytest.approx(rates[seeds], abs=slack(rates[seeds]) + 0.005)
 
 
 @pytest.mark.parametrize("runs", [3, 9])
