@@ -115,6 +115,8 @@ def predict(
     words = plan.words(cell, keep_model=True)
     if images is not None and data is None:
         raise UserError("--images is the folder of the pictures that --data lists: give --data too")
+    if out is not None:
+        _check_output(out, data, cell, Path(config.data_dir))
     if data is None:
         table = predictions.load_predictions(cell, Store(), words)
     else:
@@ -126,6 +128,17 @@ def predict(
     else:
         files.write(out, table.to_csv(index=False, lineterminator="\n"))
         print(f"{out}: {len(table)} rows, columns {', '.join(table.columns)}")
+
+
+def _check_output(out: Path, data: Path | None, cell: cells.Cell, data_dir: Path) -> None:
+    """Refuse to write scores over the samples: over the table to score, or a file that was trained on."""
+    from fedbench.data import datasets
+
+    samples = [data] if data else []
+    for name in cell.runs[0].data.datasets:
+        samples += datasets.get(name).sources(data_dir / "raw" / name)
+    if out.exists() and any(path.exists() and out.samefile(path) for path in samples):
+        raise UserError(f"--out {out} would replace the samples that are scored: give another file")
 
 
 @command("forget")

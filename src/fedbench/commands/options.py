@@ -44,7 +44,7 @@ def configured(
         return configuration.load_config(overrides=requests.config_of(request))
     given: dict[str, Any] = {"scale": scale, "paper": paper}
     for key, value in map(layers.assigned, overrides or []):
-        if "." in key:  # a place of a run, not a key of the configuration
+        if "." in key or key in layers.ROOTS:  # a place of a run, not a key of the configuration
             given["set"] = layers.given(given.get("set") or {}) | {key: value}
         else:
             given[key] = value

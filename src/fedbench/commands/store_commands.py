@@ -168,7 +168,7 @@ def export(archive: Path, pattern: Pattern = "*") -> None:
 
 def import_(sources: Annotated[list[Path], typer.Argument(help="archives, or folders with runs")]) -> None:
     """Take runs from archives or folders; each is checked first, bad ones are refused by name."""
-    refused = 0
+    taken = refused = 0
     for source in sources:
         imported = import_runs(Store(), source)
         print(f"{source}: {len(imported.new)} new runs, {len(imported.present)} here already", end="")
@@ -177,8 +177,10 @@ def import_(sources: Annotated[list[Path], typer.Argument(help="archives, or fol
             print(f"  {key}: here already with other numbers (another device or version): kept what is here")
         for name, why in imported.refused.items():
             print(f"  {shortened(name)}: refused, {shortened(why)}")
+        taken += len(imported.new) + len(imported.present) + len(imported.kept)
         refused += len(imported.refused)
-    print("The next `snakemake` or `fedbench run` takes them into the tables without training.")
+    if taken:
+        print("The next `snakemake` or `fedbench run` takes them into the tables without training.")
     if refused:
         raise UserError(f"{refused} things were refused, as said above; everything else was imported")
 

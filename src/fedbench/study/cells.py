@@ -274,6 +274,7 @@ def matching(cells: Sequence[Cell], pattern: str, whole_parts: bool = False) -> 
         )
     hint = "a word has to be a whole part of a name, * matches anything; " if whole_parts else ""
     parts = {part for cell in cells for part in (cell.name, *cell.name.split("/"))}
+    parts |= {f"{key}/" for key in paper_keys()}
     folded = {part.lower(): part for part in sorted(parts)}
     near = difflib.get_close_matches(pattern.lower(), folded, n=1)
     meant = f" Did you mean {folded[near[0]]!r}?" if near else ""

@@ -48,6 +48,7 @@ def test_options_reach_the_cells_and_a_cells_name_names_its_paper_but_a_pattern_
     Path("config/papers/other.yaml").write_text(Path("config/papers/toy.yaml").read_text())
     listed = call("list", "--paper", "other", "--set", "datasets=Digits")
     assert listed.stdout.startswith("other/Digits/p2_imratio0.2/Plain ")
+    assert "Did you mean 'other/'?" in call("list", "other", status=2).stderr
     for pattern, cell in (
         ("other/Digits/p2_imratio0.2/Plain", "other/Digits/p2_imratio0.2/Plain"),
         ("*/Digits/p2_*/Proximal", "toy/Digits/p2_imratio0.2/Proximal"),
@@ -66,6 +67,7 @@ def test_options_reach_the_cells_and_a_cells_name_names_its_paper_but_a_pattern_
         ("list --set seeds=[0", "set seeds: '[0' is not valid YAML"),
         ("list --set train.iteration=3", "Did you mean 'iterations'?"),
         ("list --set trian.iterations=3", "unknown place of a run 'trian.iterations'"),
+        ("list --set network={name:mlp}", "a run 'network'. Did you mean 'network.…'?"),
         ("list --set train.period=3", "that is the setting p of toy"),
         ("show Plain", "/Plain, ...); give the name of one"),
         ("show p2_imratio0.2/Plain", "/Plain_too); give the name of one"),

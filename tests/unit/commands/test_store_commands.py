@@ -155,6 +155,9 @@ def test_runs_go_to_another_project_and_into_its_cells(
     assert result.stderr.startswith("error: 1 things were refused")
     for command in (["export", "x.tar.gz", "nothing"], ["verify", "nothing"]):
         assert "no run matches 'nothing'" in call(*command, status=2).stderr
+    for key in keys[:2]:
+        shutil.rmtree(source / key)
+    assert "The next" in result.stdout and "The next" not in call("import", str(source), status=2).stdout
     assert "gone.tar.gz does not exist" in call("import", "gone.tar.gz", status=2).stderr
 
 

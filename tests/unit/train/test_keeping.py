@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from sklearn.metrics import average_precision_score, roc_auc_score
-from toy import AS_IT_IS, BY_SITE, clinic_cells, write_clinic, write_project, write_yaml
+from toy import AS_IT_IS, BY_SITE, call, clinic_cells, write_clinic, write_project, write_yaml
 from world import PARAMS
 
 import fedbench
@@ -135,6 +135,16 @@ def test_of_library_data_a_row_is_a_place_and_no_file_can_be_scored() -> None:
     Path("patients.csv").touch()
     with pytest.raises(UserError, match="a model on digits cannot score a file yet"):
         result.predict("patients.csv")
+
+
+def test_scores_are_not_written_over_samples(result: fedbench.Result) -> None:
+    cell, before = result.cell.name, Path("patients.csv").read_bytes()
+    patients().to_csv("later.csv", index=False)
+    for out, data in (("patients.csv", []), ("./later.csv", ["--data", "later.csv"])):
+        said = call("predict", cell, *data, "--out", out, "--set", "keep_model=true", status=2).stderr
+        assert f"--out {Path(out)} would replace the samples that are scored" in said
+    assert Path("patients.csv").read_bytes() == before
+    assert "columns seed, part" in call("predict", cell, "--data", "later.csv", "--out", "scored.csv").stdout
 
 
 @pytest.mark.parametrize("name", ["none.csv", "config"])
