@@ -259,7 +259,7 @@ def fold(grid: Grid) -> Grid:
     """Return a grid without the blocks, single rows and columns in which there is no number of ours.
 
     ``left`` counts, of all places that hold, or would hold, a number of ours, those that were left out; the published
-    numbers of these stand in the table's CSV. Where nothing ran all that is printed is shown, and nothing is counted.
+    numbers of these stand in the table's CSV. Where nothing ran all that is printed is shown, and all are counted.
     """
     ran = any(not entry.empty for entry in grid.entries)
 
@@ -283,6 +283,7 @@ def fold(grid: Grid) -> Grid:
         sum(entry.item is not None or bool(entry.value) for entry in part.entries) for part in (grid, shown)
     )
     what = f"{grid.absent}: {', '.join(grid.lacking)}" if grid.lacking else grid.absent
-    left = f"{what} ({total - kept} of {total} numbers)." if ran and kept < total else ""
+    absent = total - kept if ran else total
+    left = f"{what} ({absent} of {total} numbers)." if kept < total else ""
     compares = grid.compares and any(entry.printed for entry in shown.entries)
     return replace(shown, compares=compares, left=left)

@@ -57,9 +57,10 @@ def test_what_did_not_run_is_left_out_and_counted() -> None:
     assert [row.label for row in folded.rows] == ["method x", "method y"], "beside a number a row stays"
     blank = fold(table(("A", "x", 4, "auc", "0.2")))
     assert blank.names == ["p 4"] and blank.left == "", "where no number belongs none is left out"
-    assert fold(table(*waiting)).left == "", "where nothing ran no part of that is counted"
     alone = fold(grid_of(["n"], [("", "x", [Entry("1")]), ("", "y", [Entry("–")])], "Dataset"))
     assert [row.label for row in alone.rows] == ["x"] and alone.left == "Not run (1 of 2 numbers)."
+    nothing = fold(grid_of(["n"], [("", "x", [Entry("–", printed="1")]), ("", "y", [Entry("–")])], "Dataset"))
+    assert [row.label for row in nothing.rows] == ["x"] and nothing.left == "Not run (2 of 2 numbers)."
 
 
 def numbers(**columns: list[object]) -> pd.DataFrame:
