@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 from toy import write_project
+from world import tiny_norm
+
+from fedbench.models import mlp
 
 torch.set_num_threads(1)
 
@@ -19,6 +22,20 @@ def double() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def norm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train a tiny network with batch-norm in place of the tiny one without."""
+    monkeypatch.setattr(mlp, "build", tiny_norm)
+
+
+@pytest.fixture(params=[False, True], ids=["mlp", "batch-norm"])
+def with_norm(request: pytest.FixtureRequest) -> bool:
+    """Train the tiny network without batch-norm, then the one with it; say which."""
+    if request.param:
+        request.getfixturevalue("norm")
+    return bool(request.param)
 
 
 @pytest.fixture(scope="session")

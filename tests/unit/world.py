@@ -173,7 +173,7 @@ def interrupted(
             return simulation, simulation.run()
 
 
-def tiny_norm(shape: tuple[int, ...] = (1, 6, 6), outputs: int = 1) -> nn.Module:
+def tiny_norm(shape: tuple[int, ...] = (1, 6, 6), outputs: int = 1, **_: Any) -> nn.Module:
     """Build a convolution, batch-norm, leaky ReLU and linear layer: 55 parameters for 6 x 6 images."""
     convolution, norm = nn.Conv2d(shape[0], 2, 3, bias=False), nn.BatchNorm2d(2)
     return nn.Sequential(

@@ -15,7 +15,6 @@ from fedbench.data.clients import Arrays
 from fedbench.objectives.auc_minimax import auc_minimax
 from fedbench.problem import State
 
-RESNET = {"network": "resnet20", "options": {"blocks": 1}}
 WEIGHT_DECAY = 0.5
 
 
@@ -28,21 +27,19 @@ def both(codasca_params: dict[str, Any], arrays: Arrays, **how: Any) -> tuple[St
     return first.server, other.server
 
 
-@pytest.mark.parametrize("how", [{}, RESNET], ids=["mlp", "batch-norm"])
+@pytest.mark.usefixtures("with_norm")
 @pytest.mark.parametrize("anchor", ["last", "average"])
-def test_without_variates_it_is_coda_plus_bit_for_bit(
-    monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], anchor: str
-) -> None:
+def test_without_variates_it_is_coda_plus_bit_for_bit(monkeypatch: pytest.MonkeyPatch, anchor: str) -> None:
     def none(method: Any, problem: Any, state: State) -> State:
         return state | {"c_change": torch.zeros_like(state["c_own"])}
 
-    monkeypatch.setattr(codasca.Method, "end", none)
     train = {"rounds": 4, "decay_at": [] if anchor == "average" else [0.5]}
-    mine, plain = both({"anchor": anchor}, images(side=8), **how, **train)
+    with monkeypatch.context() as patch:
+        patch.setattr(codasca.Method, "end", none)
+        mine, plain = both({"anchor": anchor}, images(), **train)
     for name in plain:
         assert torch.equal(mine[name], plain[name]), name
-    monkeypatch.undo()
-    assert not torch.equal(both({}, images(side=8), **how, **train)[0]["x"], plain["x"])
+    assert not torch.equal(both({}, images(), **train)[0]["x"], plain["x"])
 
 
 def close(mine: State, plain: State) -> None:

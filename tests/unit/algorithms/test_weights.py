@@ -20,23 +20,19 @@ FULL: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("options", [None, {"blocks": 1}], ids=["mlp", "batch-norm"])
+@pytest.mark.usefixtures("double", "with_norm")
 @pytest.mark.parametrize("method", WEIGHED)
-def test_a_client_of_twice_the_samples_is_two_clients(method: str, options: dict[str, Any] | None) -> None:
+def test_a_client_of_twice_the_samples_is_two_clients(method: str) -> None:
     """On full batches: what another client draws is the same, in another order."""
-    how: dict[str, Any] = FULL | ({"network": "resnet20", "options": options} if options else {})
-    arrays = images((16, 32), side=8 if options else 6, dtype=np.float64)
+    arrays = images((16, 32), dtype=np.float64)
     # class weights are counted over the samples that there are, and those of the second client are there twice
     everything: dict[str, Any] = {"power": 0.0} if method == "local_sgdm_cw" else {}
     everything |= {"ratio_alpha": 1.0, "ratio_beta": 0.0} if method in ("ratio_loss", "local_sgdm_rl") else {}
     everything |= {"restart_samples": 100} if method == "coda" else {}
-    if options and "hvp" in spec(method).params:
-        everything |= {"hvp": "first_order"}
-    weighed, _ = simulate(spec(method, everything, clients=2, weights="samples", **how), arrays)
+    weighed, _ = simulate(spec(method, everything, clients=2, weights="samples", **FULL), arrays)
     twice = dataclasses.replace(arrays, clients=[*arrays.clients, arrays.clients[1]])
-    copies, _ = simulate(spec(method, everything, clients=3, **how), twice)
-    alike, _ = simulate(spec(method, everything, clients=2, **how), arrays)
+    copies, _ = simulate(spec(method, everything, clients=3, **FULL), twice)
+    alike, _ = simulate(spec(method, everything, clients=2, **FULL), arrays)
     shared = [name for name in weighed.server if weighed.server[name].shape == copies.server[name].shape]
     mine, theirs = ({name: run.server[name] for name in shared} for run in (weighed, copies))
     torch.testing.assert_close(mine, theirs, rtol=1e-7, atol=1e-9)

@@ -14,14 +14,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from world import CPU, METHODS, images, simulate, spec, tiny_norm
+from world import CPU, METHODS, images, simulate, spec
 
 from fedbench.algorithms import fedavg
 from fedbench.engine import compiled, pooling, replay
 from fedbench.engine.execution import Execution, Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
-from fedbench.models import mlp
 from fedbench.problem import Batch
 from fedbench.task import Conditional
 
@@ -41,14 +40,12 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
+@pytest.mark.usefixtures("norm")
 @pytest.mark.parametrize(
     ("method", "chunk"), [(name, 1) for name in METHODS if name != "pairwise"] + [("fedavg", None)]
 )
-def test_a_trace_is_the_step(
-    method: str, chunk: int | None, traced: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trace_is_the_step(method: str, chunk: int | None, traced: list[Any]) -> None:
     """With momentum, variates, batch-norm and a step size that changes; every method but the one that gathers."""
-    monkeypatch.setattr(mlp, "build", lambda shape, outputs, **_: tiny_norm(shape, outputs))
     run, arrays = spec(method, rounds=3, decay_at=[0.6]), images(SIZES)
     plain, _ = simulate(run, arrays, chunk)
     quick, _ = simulate(run, arrays, chunk, compiling=True)
@@ -225,13 +222,11 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
+@pytest.mark.usefixtures("norm")
 @pytest.mark.parametrize("train", [{}, {"period": None, "local_epochs": 1}])
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "pairwise"])
-def test_what_is_recorded_is_the_step(
-    method: str, train: dict[str, int | None], recorded: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_recorded_is_the_step(method: str, train: dict[str, int | None], recorded: list[int]) -> None:
     """Bit for bit: running statistics change in place, and with local epochs clients that have finished stand still."""
-    monkeypatch.setattr(mlp, "build", lambda shape, outputs, **_: tiny_norm(shape, outputs))
     run, arrays = spec(method, rounds=3, **train), images(SIZES)
     plain, _ = simulate(run, arrays)
     quick, _ = simulate(run, arrays, compiling="graph")
@@ -278,12 +273,10 @@ def test_what_cannot_be_recorded_is_computed_as_it_is(
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.usefixtures("norm")
 @pytest.mark.parametrize("chunk", [1, None])
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "pairwise"])
-def test_a_card_replays_what_it_computes(
-    method: str, chunk: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mlp, "build", lambda shape, outputs, **_: tiny_norm(shape, outputs))
+def test_a_card_replays_what_it_computes(method: str, chunk: int | None) -> None:
     run, arrays, card = spec(method, rounds=3), images((24, 24, 24)), torch.device("cuda")
     plain = Simulation(run, arrays, card, Execution(chunk=chunk))
     quick = Simulation(run, arrays, card, Execution(chunk=chunk, compiling="graph"))

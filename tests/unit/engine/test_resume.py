@@ -20,7 +20,6 @@ from fedbench.spec import RunSpec
 from fedbench.store.runs import csv_text
 from fedbench.tasks import classification
 
-RESNET = {"network": "resnet20", "options": {"blocks": 1}}
 TWO = {"rule": "random", "clients": 2}
 STAGES = {"rounds": 7, "participation": TWO, "decay_at": [0.45, 0.8]}
 CYCLES = {"rounds": None, "cycles": 3, "participation": {"rule": "cyclic", "clients": 1, "groups": 3}}
@@ -62,12 +61,13 @@ class TestSameBytes:
         assert bytes_of(resumed) == bytes_of(undisturbed)
         assert undisturbed.status == "finished"
 
+    @pytest.mark.usefixtures("norm")
     @pytest.mark.parametrize("chunk", [1, None])
     def test_resumed_equals_undisturbed_with_batch_norm_augmentation_and_local_epochs(
         self, chunk: int | None, tmp_path: Path
     ) -> None:
         arrays = images(side=8)
-        train = {"period": None, "local_epochs": 2, "augment": "pad_crop_flip", "rounds": 4, **RESNET}
+        train = {"period": None, "local_epochs": 2, "augment": "pad_crop_flip", "rounds": 4}
         run = spec("scaffold", participation=TWO, **train)
         _, undisturbed = simulate(run, arrays, chunk)
         _, resumed = interrupted(run, arrays, tmp_path / "checkpoint.pt", {2, 3}, chunk)
@@ -198,9 +198,10 @@ def kept(run: RunSpec, path: Path | None = None, stop_after: int = 0, keep: bool
         return None
 
 
+@pytest.mark.usefixtures("norm")
 @pytest.mark.parametrize("method", ["fedavg", "coda", "local_scgdam"])
 def test_the_scores_give_the_reported_metrics_to_the_digit(method: str) -> None:
-    run = spec(method, **RESNET)
+    run = spec(method)
     outcome = kept(run)
     assert outcome is not None and outcome.predictions is not None and outcome.model is not None
     for part, (labels, scores) in outcome.predictions.items():

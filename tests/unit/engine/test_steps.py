@@ -19,7 +19,7 @@ from fedbench.problem import Batch, Problem, State
 NETWORKS: list[tuple[str, dict[str, Any]]] = [
     ("mlp", {"hidden": [5, 7]}),
     ("cnn", {"channels": [3, 5], "kernel": 3, "padding": 1, "hidden": [11]}),
-    ("resnet20", {}),
+    ("resnet20", {"blocks": 1}),
 ]
 
 

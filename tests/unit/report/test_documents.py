@@ -1,4 +1,4 @@
-"""Numbers of README.md and of the documentation's results are those that are shipped."""
+"""Numbers and the gallery of README.md and of the documentation's results are those that are shipped."""
 
 from __future__ import annotations
 
@@ -38,6 +38,32 @@ def test_every_number_is_as_it_is_shipped() -> None:
     assert not wrong, "sentences are yours:\n" + "\n".join(wrong)
     for name, text in PAGES.items():
         assert documents.rewritten(text, HELD[name]) == text, f"`make numbers` writes the tables of {name}"
+
+
+PLACES = ("tables/gallery", "figures/gallery", "docs/reference/gallery.md")
+MOST = 1_500_000
+"""Bytes of all examples."""
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """The examples and their page by name."""
+    places = [root / place for place in PLACES]
+    files = [path for place in places for path in ([place] if place.suffix else place.rglob("*.*"))]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+
+
+def test_the_examples_are_what_make_gallery_builds_today(tmp_path: Path) -> None:
+    """In the process of the test above, with whose tables and claims they are made."""
+    loaded(ROOT / "benchmarks/gallery.py").write(tmp_path)
+    kept, made = contents(ROOT), contents(tmp_path)
+    assert {*kept} == {*made}, "run `make gallery`"
+    assert [name for name in made if kept[name] != made[name]] == [], "run `make gallery`"
+    studies = {path.stem for path in ROOT.glob("reproduced/*/*.csv")}
+    assert {name.split("/")[2] for name in made if name.startswith("tables/")} == studies
+    page = made["docs/reference/gallery.md"].decode()
+    assert all(f"../../{name})" in page for name in made if "gallery/" in name)
+    assert not any(str(ROOT).encode() in content for content in made.values())
+    assert sum(map(len, made.values())) <= MOST
 
 
 @pytest.mark.parametrize(
