@@ -48,12 +48,12 @@ def trials(lr: float) -> Change:
 
 
 METHOD = "src/fedbench/algorithms/local_sgdm.py"
-NOTES, TYPESET = ("src/fedbench/report/notes.py", "src/fedbench/report/pdf.py")
+LEGEND, TYPESET = ("src/fedbench/report/legend.py", "src/fedbench/report/pdf.py")
 SHIPPED, PRINT = "reproduced/reduced/localscgdam.csv", "published/localscgdam/localscgdam_table1.csv"
 CHANGES: dict[str, tuple[Change, set[str]]] = {
     "trials of what is trained already": (trials(0.1), SHOWN),
     "trials that chose otherwise": (trials(0.05), {"train", *SHOWN}),
-    "code of tables": (replaced(NOTES, "mean ± standard", "average ± standard"), SHOWN),
+    "code of tables": (replaced(LEGEND, "mean ± standard", "average ± standard"), SHOWN),
     "code of typesetting": (replaced(TYPESET, "margin=1in", "margin=20mm"), SHOWN),
     "words of a method": (replaced(METHOD, "Return the clients' losses", "Return all losses"), NOTHING),
     "a statement of a method": (replaced(METHOD, "\n\n\n@", "\nMORE = 1\n\n\n@"), SHOWN),
