@@ -286,6 +286,16 @@ def test_lengths_weights_and_what_training_starts_from_are_those_of_the_runs(pro
         assert described.trained([cell]) == [f"Digits: 100 iterations, 4 clients, from {said}."]
 
 
+def test_a_caption_names_the_lengths_of_what_ran_alone(project: Project) -> None:
+    paper = localscgdam()
+    paper["datasets"]["FashionMNIST"] |= {"train": {"iterations": 200}}
+    project.save_paper("localscgdam", paper)
+    project.finish_each(lambda cell: [0.9] * 3 if cell.dataset == "CIFAR10" else None)
+    assert "Scale reduced: 3 seeds, 100 iterations." in table_of().title
+    project.fill()
+    assert "Scale reduced: 3 seeds, 100 or 200 iterations." in table_of().title
+
+
 def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Project) -> None:
     halves = {"labels": {"rule": "halves"}, "imbalance": {"rule": "drop_positives", "imratio": 0.1}}
     chosen = cells_of_digits(project, halves)
