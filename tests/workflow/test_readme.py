@@ -108,9 +108,9 @@ def test_a_section_ends_in_a_table_with_the_new_row(section: str, followed: tupl
     if paper == "skewed":
         held = {(row["method"], row["delta"]): (row["published_mean"], row["verdict"]) for row in rows}
         assert held["FedAvg", "0.1"][0] == "0.80" and held["FedAvg", "10"][0] == "0.84"
-        judged = {"matches", "above published", "below published", "inconclusive", "no reference"}
+        judged = {"matches", "above published", "below published", "inconclusive", "not published"}
         assert {verdict for _, verdict in held.values()} <= judged
-        assert held["FedProx", "10"] == ("", "no reference")
+        assert held["FedProx", "10"] == ("", "not published")
 
 
 def test_a_package_brings_a_method_a_dataset_a_network_and_a_rule(followed: tuple[Project, str]) -> None:

@@ -13,7 +13,7 @@ from fedbench.errors import visible
 from fedbench.report.layout import Entry, Grid, Marks
 from fedbench.results.frame import FINISHED, INCOMPLETE, Compared
 from fedbench.results.names import ABSENT, SHIPPED, value_text
-from fedbench.results.verdicts import NO_REFERENCE
+from fedbench.results.verdicts import NOT_PUBLISHED
 
 LINES = 54
 """Of a table in one float; a longer one continues in further floats, block by block."""
@@ -225,6 +225,6 @@ def _parts(entry: Entry, item: Compared) -> Iterator[tuple[str, str, str]]:
     yield "std", spread if finished else "", "one seed" if finished else why
     yield "seeds", str(item.n_seeds) if finished else "", why
     yield "scale", item.scale if finished else "", why
-    yield "paper", entry.printed.replace(ABSENT, ""), NO_REFERENCE
+    yield "paper", entry.printed.replace(ABSENT, ""), NOT_PUBLISHED
     yield "difference", entry.delta.replace("−", "-"), item.verdict
     yield "verdict", item.verdict, ""

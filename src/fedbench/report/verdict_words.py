@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedbench.results.statistics import COVERAGE
-from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NO_REFERENCE, ONE_SEED
+from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NOT_PUBLISHED, ONE_SEED
 
 LEVEL = f"{100 * COVERAGE:g} %"
 LEVEL_TEXT = f"{LEVEL} interval"
@@ -14,7 +14,7 @@ MEANING = {
     BELOW: f"the {INTERVAL} lies outside the tolerance, and our number is the smaller one",
     INCONCLUSIVE: f"the {INTERVAL} lies partly within the tolerance, partly outside",
     ONE_SEED: "there is no interval, so the difference alone is compared with the tolerance",
-    NO_REFERENCE: "the paper has no value for this cell",
+    NOT_PUBLISHED: "the paper has no value for this cell",
     BOUND: "the paper prints a theoretical bound; no verdict is given",
 }
 EDGE = "°"

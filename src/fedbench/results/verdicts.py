@@ -19,7 +19,7 @@ from fedbench.results.statistics import ROUNDING, Array, prediction_half_width, 
 MATCHES, ABOVE, BELOW, INCONCLUSIVE = "matches", "above published", "below published", "inconclusive"
 ONE_SEED = "one seed"
 """The basis of a verdict without an interval: the tolerance alone decided."""
-NO_REFERENCE = "no reference"
+NOT_PUBLISHED = "not published"
 """The verdict on a number that the paper has no value for."""
 BOUND = "bound"
 """The verdict where the paper prints a bound of the theory: a measurement is not compared with it."""
@@ -62,7 +62,7 @@ def hold_against_print(
 def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.DataFrame:
     """Add ``difference``, ``half_width``, ``verdict`` and ``basis``, as print and ours give them.
 
-    The verdict is a word of :func:`hold_against_print`, :data:`NO_REFERENCE`, :data:`BOUND`, or the
+    The verdict is a word of :func:`hold_against_print`, :data:`NOT_PUBLISHED`, :data:`BOUND`, or the
     status of a number without a mean over all wanted seeds; where nothing is compared there is no difference.
     """
     said = hold_against_print(
@@ -71,7 +71,7 @@ def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.Dat
     )  # fmt: skip
     full, has = frame["status"] == FINISHED, frame["printed"].notna()
     compares = full & has & (not bound)
-    other = frame["status"].where(~full, BOUND).mask(full & ~has, NO_REFERENCE)
+    other = frame["status"].where(~full, BOUND).mask(full & ~has, NOT_PUBLISHED)
     return frame.assign(
         difference=np.where(compares, said.difference, np.nan),
         half_width=np.where(compares, said.half_width, np.nan),

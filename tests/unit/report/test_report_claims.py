@@ -460,5 +460,5 @@ def test_published_numbers_of_no_dataset_are_not_held_against_a_stand_in(stood_i
     stood_in.change(tables={"table1": {"published": "mine.csv"}})
     (stood_in.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.9\n")
     rows = table_of(DEMO).rows.query("method == 'CoDA'").groupby("dataset")
-    assert list(rows["verdict"].unique()["Digits"]) == ["no reference"]
+    assert list(rows["verdict"].unique()["Digits"]) == ["not published"]
     assert list(rows["published_mean"].unique()["CIFAR10"]) == ["0.9"]

@@ -167,7 +167,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project) -> None:
     assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
     assert "counts as 3 runs with this spread" in made.markdown()
     assert "in no table of this study: method CoDDA." in made.markdown()
-    assert made.rows.set_index("method")["verdict"]["CoDA"] == "no reference"
+    assert made.rows.set_index("method")["verdict"]["CoDA"] == "not published"
 
 
 def test_a_label_is_what_tables_and_claims_print_and_no_column_is_for_print_that_lacks(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fedbench.report import verdict_words
 from fedbench.results import collect
 from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED, Compared
-from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NO_REFERENCE, ONE_SEED
+from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NOT_PUBLISHED, ONE_SEED
 
 TRAINING, UNFINISHED, ELSEWHERE = "in training", collect.UNFINISHED, "not in scale"
 COLOURS = {MATCHES: "match", ABOVE: "above", BELOW: "below", INCONCLUSIVE: "open"}
@@ -38,7 +38,7 @@ STATES = {
     for state in (
         *(_compared(kind, css) for kind, css in COLOURS.items()),
         *(_compared(kind, f"{css} one", ONE_SEED) for kind, css in COLOURS.items() if css != "open"),
-        State(NO_REFERENCE, "○", "plain", verdict_words.MEANING[NO_REFERENCE]),
+        State(NOT_PUBLISHED, "○", "plain", verdict_words.MEANING[NOT_PUBLISHED]),
         State(BOUND, "○", "plain", verdict_words.MEANING[BOUND]),
         State(DIVERGED, "✕", "diverged", "training diverged (NaN or infinity)"),
         State(FAILED, "!", "failed", "the job ended with an error; its log says why"),
@@ -79,7 +79,7 @@ CARDS = (
     Card("match", "match", _both(MATCHES)),
     Card("differ", "below", _both(ABOVE, BELOW)),
     Card(INCONCLUSIVE, "open", (INCONCLUSIVE,)),
-    Card(NO_REFERENCE, "plain", (NO_REFERENCE, BOUND)),
+    Card(NOT_PUBLISHED, "plain", (NOT_PUBLISHED, BOUND)),
     Card("diverged", "diverged", (DIVERGED,)),
     Card("failed", "failed", (FAILED,)),
     Card("partly done", "partial", (TRAINING, UNFINISHED, INCOMPLETE, UNDEFINED, NOT_REACHED)),
