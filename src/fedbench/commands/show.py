@@ -21,10 +21,11 @@ from fedbench.study.unread import read_parts
 
 def described_figure(plan: Plan, name: str) -> list[str]:
     """Return the lines that say what a figure shows, and how many of its runs are there."""
-    figure, store, key = plan.figure(name), Store(), plan.study.key
+    figure, store, target, scale = plan.figure(name), Store(), f"{plan.study.key}/{name}", plan.scale.name
     lines = [
-        f"{key}/{name} at scale {plan.scale.name}: {figure.title}",
-        f"{figure.kind} of {', '.join(figure.metrics)} against {figure.x}; draw it: fedbench figure {key}/{name}",
+        f"{target} at scale {scale}: {figure.title}",
+        f"{figure.kind} of {', '.join(figure.metrics)} against {figure.x}; "
+        f"draw it: fedbench figure {target} --scale {scale}",
     ]
     for cell in plan.cells(name):
         done = sum(store.has(run.key) for run in cell.runs)

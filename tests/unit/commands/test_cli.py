@@ -156,6 +156,7 @@ def test_a_place_of_a_run_can_be_set_for_a_call_and_is_shown_with_its_layer() ->
     assert "setting p = 2" in before and "defaults of config/papers/toy.yaml" in before
     figure = call("show", "figure1").stdout.splitlines()
     assert figure[0] == "toy/figure1 at scale demo: Curves"
+    assert figure[1].endswith("fedbench figure toy/figure1 --scale demo")
     assert figure[2:] == [f"toy/Digits/p{p}_imratio0.2/Plain  0/2 runs" for p in (4, 8)]
 
 

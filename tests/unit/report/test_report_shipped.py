@@ -314,6 +314,8 @@ def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Proje
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
     assert "mean over 3 seeds" in drawing.words and "is a reference result" in drawing.words
     assert "is a reference result" not in trained.words
+    other = drawing_of(Plan(REDUCED.model_copy(update={"datasets": ["Digits"]})), "figure1")
+    assert other.points.equals(drawing.points)
     for without in ({"shipped": False}, {"set": {"train.iterations": 200}}):
         empty = drawing_of(Plan(REDUCED.model_copy(update=without)), "figure1")
         assert empty.points.empty and "no curve yet" in empty.words

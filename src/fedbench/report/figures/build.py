@@ -81,10 +81,16 @@ def save_figure(plan: Plan, name: str) -> list[Path]:
 def drawing_of(plan: Plan, name: str) -> Drawing:
     """Draw a figure from the curves on disk.
 
-    Panels that the scale does not run are left out and named below the title; a figure without any curve says so.
+    Panels that the scale does not run are left out and named below the title; a figure without any curve says so. Of a
+    figure that the scale does not run at all the reference results are drawn, as tables show them.
     """
-    paper, spec, cells = plan.study, plan.figure(name), plan.cells(name)
+    paper, spec = plan.study, plan.figure(name)
     content = KINDS[spec.kind](plan, name)
+    if not plan.datasets(spec):
+        of_all = plan.at(plan.config.model_copy(update={"datasets": spec.datasets}))
+        drawn = KINDS[spec.kind](of_all, name)
+        plan, content = (of_all, drawn) if len(drawn.points) else (plan, content)
+    cells = plan.cells(name)
     shown, points, title = content.panels, content.points, phrase(spec.title)
     if len(shown) == 1 and shown[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown[0].title}"
