@@ -39,13 +39,13 @@ class TorchvisionSet(Dataset):
     known_as: str = field(repr=False)
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read both parts: images ``[n, C, H, W]`` uint8."""
-        known = torchvision_class(self.known_as)
+        known, (channels, height, width) = torchvision_class(self.known_as), self.shape
         # the constructor verifies every checksum again before it unpickles
-        return self._arrays(*(known(raw_dir, train=part) for part in (True, False)))
-
-    def _arrays(self, train: Any, test: Any) -> Arrays:
-        x_train, x_test = (np.asarray(part.data).reshape(-1, *self.shape) for part in (train, test))
+        train, test = (known(raw_dir, train=part) for part in (True, False))
+        x_train, x_test = (
+            np.asarray(part.data).reshape(-1, height, width, channels).transpose(0, 3, 1, 2)
+            for part in (train, test)
+        )
         return Arrays(x_train, np.asarray(train.targets), x_test, np.asarray(test.targets))
 
 
@@ -60,7 +60,6 @@ class IdxSet(TorchvisionSet):
     unpacked: Mapping[str, str] = field(default_factory=dict)
 
     def downloads(self) -> tuple[Download, ...]:
-        """One gzip file each for images and labels, train and test."""
         known, items = torchvision_class(self.known_as), []
         for file, md5 in known.resources:
             path = f"{self.known_as}/raw/{file}"
@@ -76,16 +75,10 @@ class CifarSet(TorchvisionSet):
     """CIFAR-10 and CIFAR-100, whose fine labels are read: pickles, opened only after their checksum agreed."""
 
     def downloads(self) -> tuple[Download, ...]:
-        """One archive with a pickle for each batch."""
         known = torchvision_class(self.known_as)
         listed = [*known.train_list, *known.test_list, (known.meta["filename"], known.meta["md5"])]
         files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in listed)
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
-
-    def _arrays(self, train: Any, test: Any) -> Arrays:
-        for part in (train, test):
-            part.data = part.data.transpose(0, 3, 1, 2)
-        return super()._arrays(train, test)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +86,12 @@ class Stl10(Dataset):
     """The labelled part; the 100 000 unlabelled images stay in the archive."""
 
     def downloads(self) -> tuple[Download, ...]:
-        """One archive with a binary file for the images and the labels of each part."""
         known = torchvision_class("STL10")
         labelled = [entry for entry in [*known.train_list, *known.test_list] if entry[0] != "unlabeled_X.bin"]
         files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in labelled)
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the binary files: ``[n, 3, 96, 96]`` uint8."""
         known = torchvision_class("STL10")
         # without the unlabelled images in its list, torchvision's reader does not insist on them
         labelled = type("Labelled", (known,), {"train_list": known.train_list[:2]})
