@@ -230,5 +230,4 @@ class PictureSet(Dataset):
 
     @property
     def of_pictures(self) -> bool:
-        """It is."""
         return True

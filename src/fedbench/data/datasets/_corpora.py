@@ -56,11 +56,9 @@ class CheXpert(XraySet):
         return pd.concat(parts, ignore_index=True)
 
     def repeated(self, train: pd.DataFrame) -> pd.DataFrame:
-        """Add the positives of the findings in ``twice`` once more."""
         return pd.concat([train, *(train[train[name] == 1] for name in self.twice)], ignore_index=True)
 
     def remarks(self) -> tuple[str, ...]:
-        """Say how uncertain labels were taken and what is there twice."""
         policies = ", ".join(f"{name} {policy}" for name, policy in sorted(self.uncertain.items()))
         return (f"uncertain labels: {policies}, others zeros", f"positives twice: {', '.join(self.twice)}")
 
@@ -147,7 +145,6 @@ class MimicCxr(XraySet):
     )
 
     def sources(self, folder: Path) -> list[Path]:
-        """The tables of labels and of pictures."""
         labels = super().sources(folder)[0]
         return [labels, labels.with_name(labels.name.replace("chexpert", "metadata"))]
 
@@ -165,7 +162,6 @@ class MimicCxr(XraySet):
         return table[["image", "patient", *FINDINGS]].reset_index(drop=True)
 
     def remarks(self) -> tuple[str, ...]:
-        """Say how uncertain labels were taken."""
         policies = ", ".join(f"{name} {policy}" for name, policy in sorted(self.uncertain.items()))
         return (f"uncertain labels: {policies}, others zeros", "studies without labels are left out")
 
@@ -189,7 +185,6 @@ class ChestXrayAD(XraySet):
     vote: Literal["any", "majority"] = "any"
 
     def studies(self, folder: Path) -> pd.DataFrame:
-        """One row a picture, from the rows of its radiologists."""
         (path,) = self.sources(folder)
         table = read_table(path, ("image_id", "rad_id"))
         boxes = "class_name" in table
@@ -210,5 +205,4 @@ class ChestXrayAD(XraySet):
         )
 
     def remarks(self) -> tuple[str, ...]:
-        """Say how radiologists were counted."""
         return (f"a finding counts if {self.vote} of the radiologists say so",)

@@ -47,7 +47,6 @@ class HospitalSet(Dataset):
     hospitals: ClassVar[tuple[str, ...]]
 
     def site_names(self) -> tuple[str, ...]:
-        """Return the names of the hospitals, by their numbers."""
         return self.hospitals
 
     def _split(
@@ -82,14 +81,12 @@ class Heart(HospitalSet):
     hospitals = tuple(FILES)
 
     def downloads(self) -> tuple[Download, ...]:
-        """One archive; four of its files are wanted."""
         address = "https://archive.ics.uci.edu/static/public/45/heart+disease.zip"
         return (
             Download("heart_disease.zip", (address,), None, tuple(RawFile(*file) for file in FILES.values())),
         )
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the four tables and hold out a test part at each hospital."""
         how: dict[str, Any] = {"header": None, "names": [*COLUMNS], "na_values": "?", "index_col": False}
         tables = [pd.read_csv(raw_dir / name, **how, dtype=np.float64) for name, _ in FILES.values()]
         site = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
@@ -127,7 +124,6 @@ class Lung(HospitalSet):
         return [file for place in places if (file := place / "lung.csv").is_file()][:1]
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the table and hold out a test part at each institution."""
         if not (files := self.sources(raw_dir)):
             raise UserError(
                 f"lung.csv is not here: `pip install --no-deps lifelines` brings it, or put it into {raw_dir}"
@@ -159,11 +155,9 @@ class SkinLesions(HospitalSet):
     hospitals = ("rosendahl", "vidir_modern", "vidir_molemax", "vienna_dias")
 
     def downloads(self) -> tuple[Download, ...]:
-        """Two tables, behind an account."""
         return tuple(Download(name) for name in LESIONS)
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read both tables and hold out lesions of each class at each hospital."""
         facts, pixels = (pd.read_csv(raw_dir / name) for name in LESIONS)
         if lacking := sorted({"dataset", "dx", "lesion_id", *FACTS} - {*facts}):
             raise UserError(

@@ -63,7 +63,6 @@ class MedSet(Dataset):
     finding: str = ""
 
     def downloads(self) -> tuple[Download, ...]:
-        """One file."""
         known, ending = facts(self.flag), "" if self.size == SIZES[0] else f"_{self.size}"
         return (Download(f"{self.flag}{ending}.npz", (known[f"url{ending}"],), known[f"MD5{ending}"]),)
 

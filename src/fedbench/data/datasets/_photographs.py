@@ -79,11 +79,9 @@ class ImageNet(PictureSet):
         return [path for path in [folder / SOLUTION] if path.is_file()]
 
     def present(self, folder: Path) -> bool:
-        """Say whether both folders are there."""
         return all((folder / part).is_dir() for part in ("train", "val"))
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """List the classes from the folders, decode and resize."""
         folders = [path for path in (raw_dir / "train").iterdir() if path.is_dir()]
         names = sorted(path.name for path in folders if not path.name.startswith("."))
         if len(names) < 2:
@@ -130,7 +128,6 @@ class Melanoma(PictureSet):
     test_share: float = 0.2
 
     def downloads(self) -> tuple[Download, ...]:
-        """The whole edition as Kaggle packs it."""
         return (Download("jpeg-melanoma-256x256.zip"),)
 
     def sources(self, folder: Path) -> list[Path]:

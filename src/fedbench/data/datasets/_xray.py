@@ -73,7 +73,6 @@ class XraySet(PictureSet):
         return zips[0] if len(zips) == 1 else folder
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the table, split by patient, decode and resize."""
         table = self.studies(raw_dir)
         if table.empty:
             raise UserError(f"{self.sources(raw_dir)[0]} lists no frontal picture.")
