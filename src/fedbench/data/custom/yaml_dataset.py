@@ -208,10 +208,11 @@ class OwnDataset(Dataset):
             train, test = encoding.of(train), encoding.of(test)
             columns, parts["features"] = zip(*encoding.features(), strict=True)
             parts["remarks"] += tuple(leaks.second_labels(table, train[seen], labels, columns))
-        elif spec.standardize and train.shape[1:] == test.shape[1:]:  # what does not fit is said later
-            from fedbench.data.custom.encoding import standardized
+        elif spec.standardize and len(train) and train.shape[1:] == test.shape[1:]:  # else it is said later
+            from fedbench.data.custom.encoding import scaled, scaling_of
 
-            train, test = standardized(train, test)
+            scaling = scaling_of(train)
+            train, test = (scaled(part, *scaling) for part in (train, test))
         if spec.standardize:
             parts["notes"] += ("features standardized by the training part",)
         parts |= {"x_train": train, "x_test": test}
