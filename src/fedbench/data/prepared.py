@@ -67,33 +67,28 @@ def prepare(
     if not force and current(name, data_dir):
         return path
     wait = functools.partial(log.warning, "another process is preparing %s: waiting for it", name)
-    with locked(Path(data_dir) / f".{dataset.raw or name}.lock", wait):
-        if force or not current(name, data_dir):
-            _prepare(dataset, path, Path(data_dir), None if mirror is None else str(mirror), force, cores)
-    return path
-
-
-def _prepare(
-    dataset: Dataset, path: Path, data_dir: Path, mirror: str | None, force: bool, cores: int
-) -> None:
-    """Fetch and prepare a dataset. The caller holds its lock: two processes would fetch into the same files."""
-    folder, decoded = dataset.fetch(data_dir, mirror), path.with_name(f".{dataset.name}.pictures")
-    if force:
+    with locked(Path(data_dir) / f".{dataset.raw or name}.lock", wait):  # not to fetch into the same files
+        if not force and current(name, data_dir):
+            return path
+        folder = dataset.fetch(Path(data_dir), None if mirror is None else str(mirror))
+        decoded = path.with_name(f".{name}.pictures")
+        if force:
+            shutil.rmtree(decoded, ignore_errors=True)
+        # now: a file that is written meanwhile is read anew the next time
+        definition = _definition(dataset)
+        try:
+            with workplace(decoded, cores):
+                arrays = dataset.prepare(folder)
+            content = _content(dataset, arrays)
+        except MemoryError:
+            raise UserError(f"dataset {name!r} does not fit into the memory that is free") from None
+        write_prepared(path, content, _summary(dataset, arrays, folder) | {"definition": definition})
         shutil.rmtree(decoded, ignore_errors=True)
-    definition = _definition(dataset)  # before: a file that is written meanwhile is read anew the next time
-    try:
-        with workplace(decoded, cores):
-            arrays = dataset.prepare(folder)
-        content = _content(dataset, arrays)
-    except MemoryError:
-        raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
-    facts = _summary(dataset, arrays, folder) | {"definition": definition}
-    write_prepared(path, content, facts)
-    shutil.rmtree(decoded, ignore_errors=True)
-    sizes = (facts["train"]["n"], facts["test"]["n"])
     for remark in arrays.remarks:
-        log.warning("%s: %s", dataset.name, remark)
-    log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path.with_suffix(""))
+        log.warning("%s: %s", name, remark)
+    sizes = len(arrays.y_train), len(arrays.y_test)
+    log.info("%s: %d training and %d test samples in %s", name, *sizes, path.with_suffix(""))
+    return path
 
 
 def write_prepared(path: Path, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> None:
