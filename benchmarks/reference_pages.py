@@ -131,7 +131,7 @@ def sets() -> str:
         "a mirror (`fedbench doctor` names each folder):\n\n"
     )
     page = DATASETS
-    for name in datasets.names(Path("nowhere")):
+    for name in datasets.names(described=False):
         item = datasets.get(name, Path("nowhere"))
         if name in medmnist.SETS:
             counts = " + ".join(f"{INFO[name]['n_samples'][part]:,}" for part in ("train", "val", "test"))
