@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fedbench.data.custom.class_labels import as_number, twins
-from fedbench.errors import UserError, cannot_read, shortened, unknown
+from fedbench.errors import UserError, cannot_read, installed, shortened, unknown
 
 MOST_WORDS = 50
 """Different words of a column that becomes one feature for each of them."""
@@ -120,11 +120,8 @@ def _text(file: Path) -> str:
 def _sheet(file: Path) -> str:
     """Return the first sheet of a workbook as the text of a CSV, a line for each of its rows."""
     try:
-        cells = pd.read_excel(file, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
-    except ImportError as error:
-        raise UserError(
-            f"reading {file} needs openpyxl: pip install 'fedbench-suite[excel]' ({error})."
-        ) from None
+        with installed("excel", f"reading {file} needs openpyxl"):
+            cells = pd.read_excel(file, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         raise UserError(f"{file} cannot be read as a workbook ({error}): save it again, or as CSV") from None
     except OSError as error:

@@ -14,17 +14,13 @@ import numpy as np
 
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.download import Download, RawFile
-from fedbench.errors import UserError
+from fedbench.errors import installed
 
 
 def torchvision_class(name: str) -> Any:
     """Return ``torchvision.datasets.<name>``, or say how to install it."""
-    try:
+    with installed("vision", f"reading {name} needs torchvision"):
         from torchvision import datasets
-    except ImportError as error:
-        raise UserError(
-            f"reading {name} needs torchvision: pip install 'fedbench-suite[vision]' ({error})."
-        ) from None
     return getattr(datasets, name)
 
 
