@@ -164,12 +164,9 @@ def _bases(mirror: str | None, dataset: str, item: Download) -> Sequence[str]:
 def unpack(archive: Path, members: Mapping[str, Path]) -> None:
     """Copy members of a ``.zip``, ``.tar``, ``.tar.gz``/``.tgz`` or ``.gz`` file to the given paths.
 
-    The names inside an archive never become paths: a wanted member is copied to the path that the caller chose, if it
-    is a regular file. So a hostile archive cannot write elsewhere, through links, ``..`` or absolute names.
-
-    Args:
-        archive: the file to unpack.
-        members: name inside the archive -> path to write. A ``.gz`` file has one member, whatever its name.
+    The names inside an archive never become paths: a wanted member is copied to the path that ``members`` gives its
+    name, if it is a regular file. So a hostile archive cannot write elsewhere, through links, ``..`` or absolute names.
+    A ``.gz`` file has one member, whatever its name.
 
     Raises:
         UserError: the archive is corrupt or lacks a member as a regular file.

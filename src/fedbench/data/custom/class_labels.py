@@ -26,13 +26,11 @@ Word = bool | int | float | str
 def numbered(
     file: Path, labels: Mapping[str, np.ndarray], renamed: Mapping[Word, str] | None, positive: Sequence[Word]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return ``classes`` and each part's labels as indices into them, with remarks.
-
-    These say what is positive where nothing declares it, and which classes the negative one is made of.
+    """Return ``classes`` and each part's labels as indices into them; remarks say what is positive and negative.
 
     Args:
-        file: names itself in messages.
-        labels: [n] numbers, truth values or text of each part, alike in all.
+        file: for messages.
+        labels: [n] numbers, truth values or text of each part.
         renamed: a name for each label as the file has it; labels of one name are one class.
         positive: which classes are positive. They come last, so that two classes are negative and positive; of more
             classes they become one, named ``a+b``, and the others another.
@@ -41,7 +39,15 @@ def numbered(
         UserError: a label is not a whole number, is not renamed, differs from another in its writing alone, or no class
             is called as ``positive`` says.
     """
-    values, place = _distinct(file, labels)
+    check_alike(file, "labels", *labels.values())
+    values, place = np.unique(np.concatenate([*labels.values()]), return_inverse=True)
+    if len(values) > MOST_CLASSES:
+        raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
+    if values.dtype.kind == "f" and len(odd := values[~(values == np.round(values)) | np.isinf(values)]):
+        raise UserError(
+            f"{file}: the label {odd[0]:g} is not a whole number; classes are whole numbers or words"
+        )
+    values = as_text(file, "labels", values).tolist()
     named = _named(file, values, renamed)
     classes = checked(file, [*dict.fromkeys(renamed.values())] if renamed else values)
     numbers = {name: number for number, name in enumerate(classes)}
@@ -55,19 +61,6 @@ def numbered(
     ends = np.cumsum([len(part) for part in labels.values()])[:-1]
     parts = dict(zip(labels, np.split(number, ends), strict=True))
     return {"classes": classes, **parts}, remarks
-
-
-def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], np.ndarray]:
-    """Return the labels that there are, in their order, as words, and the place among them of each sample [n]."""
-    check_alike(file, "labels", *labels.values())
-    values, place = np.unique(np.concatenate([*labels.values()]), return_inverse=True)
-    if len(values) > MOST_CLASSES:
-        raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
-    if values.dtype.kind == "f" and len(odd := values[~(values == np.round(values)) | np.isinf(values)]):
-        raise UserError(
-            f"{file}: the label {odd[0]:g} is not a whole number; classes are whole numbers or words"
-        )
-    return as_text(file, "labels", values).tolist(), place
 
 
 def as_text(file: Path, what: str, array: np.ndarray) -> np.ndarray:

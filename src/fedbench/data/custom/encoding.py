@@ -141,7 +141,7 @@ class Reading(Encoding):
         """Read the samples of a table; columns that training did not see are passed over.
 
         Args:
-            file: as one's own datasets are, but for label, group and site, which it may lack.
+            file: may lack label, group and site.
             images: the folder of its pictures. Default: that of the dataset.
 
         Returns:
