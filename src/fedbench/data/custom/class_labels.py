@@ -51,13 +51,16 @@ def numbered(
     named = _named(file, values, renamed)
     classes = checked(file, [*dict.fromkeys(renamed.values())] if renamed else values)
     numbers = {name: number for number, name in enumerate(classes)}
-    number = np.array([numbers[name] for name in named])[place]
+    number, remarks = np.array([numbers[name] for name in named])[place], tuple[str, ...]()
     if positive:
         counts = np.bincount(number, minlength=len(classes))
         classes, sign, remarks = _two_classes(file, classes, positive, counts)
         number = sign[number]
-    else:
-        remarks = _last_is_positive(classes)
+    elif len(classes) == 2 and classes[1].casefold() not in YES:
+        remarks = (
+            f"where labels stay as they are, {classes[1]} is positive, as it comes after {classes[0]}; `positive:` in"
+            " the dataset's YAML chooses",
+        )
     ends = np.cumsum([len(part) for part in labels.values()])[:-1]
     parts = dict(zip(labels, np.split(number, ends), strict=True))
     return {"classes": classes, **parts}, remarks
@@ -151,16 +154,6 @@ def means(word: Word, name: str) -> bool:
     if isinstance(word, float) and word.is_integer():
         word = int(word)
     return str(word) == name
-
-
-def _last_is_positive(names: Sequence[str]) -> tuple[str, ...]:
-    """Remark which of two classes is positive where nothing says so."""
-    if len(names) != 2 or names[1].casefold() in YES:
-        return ()
-    return (
-        f"where labels stay as they are, {names[1]} is positive, as it comes after {names[0]}; `positive:` in the"
-        " dataset's YAML chooses",
-    )
 
 
 def checked(file: Path, names: Sequence[str], what: str = "class") -> tuple[str, ...]:

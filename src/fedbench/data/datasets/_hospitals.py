@@ -132,9 +132,10 @@ class Lung(HospitalSet):
         dead = table["status"] == table["status"].max()  # 1 or 2, by the edition
         table, dead = (part[(table["time"] > DAYS) | dead] for part in (table, dead))
         number = table["inst"].astype(int).astype(str)
-        site = number.map({name: place for place, name in enumerate(LARGE)}).fillna(len(LARGE))
-        site, y = site.to_numpy(np.int64), (dead & (table["time"] <= DAYS)).to_numpy(np.int64)
-        return self._split(table[[*FEATURES]], y, site)
+        site = pd.Index(LARGE).get_indexer(pd.Index(number)) % len(
+            self.hospitals
+        )  # -1, of none of them, is the last
+        return self._split(table[[*FEATURES]], (dead & (table["time"] <= DAYS)).to_numpy(np.int64), site)
 
 
 LESIONS = ("HAM10000_metadata.csv", "hmnist_8_8_L.csv")
@@ -169,10 +170,9 @@ class SkinLesions(HospitalSet):
             raise UserError(
                 f"{raw_dir}: the rows of {LESIONS[0]} and {LESIONS[1]} are not of the same pictures"
             )
-        site = facts["dataset"].map({name: place for place, name in enumerate(self.hospitals)})
-        if site.isna().any():
-            odd = facts["dataset"][site.isna()].iloc[0]
-            raise UserError(f"{raw_dir / LESIONS[0]}: unknown dataset {odd!r}")
+        site = pd.Index(self.hospitals).get_indexer(pd.Index(facts["dataset"]))
+        if site.min() < 0:
+            raise UserError(f"{raw_dir / LESIONS[0]}: unknown dataset {facts['dataset'][site.argmin()]!r}")
         table = facts[[*FACTS]].join(pixels.filter(like="pixel"))
         groups, _ = pd.factorize(facts["lesion_id"])
-        return self._split(table, melanoma.astype(np.int64), site.to_numpy(np.int64), groups)
+        return self._split(table, melanoma.astype(np.int64), site, groups)
