@@ -117,18 +117,18 @@ class Lung(HospitalSet):
     hospitals = (*(f"institution {number}" for number in LARGE), REST)
 
     def sources(self, folder: Path) -> list[Path]:
-        """The file that is read: one in the raw folder, else that of the installed package, if it is there."""
+        """The file that is read: one in the raw folder, else that of the installed package."""
         package = find_spec("lifelines")  # without importing it
         roots = (package and package.submodule_search_locations) or ()
         places = [folder, *(Path(root) / "datasets" for root in roots)]
-        return [file for place in places if (file := place / "lung.csv").is_file()][:1]
+        if not (found := [file for place in places if (file := place / "lung.csv").is_file()]):
+            raise UserError(
+                f"lung.csv is not here: `pip install --no-deps lifelines` brings it, or put it into {folder}"
+            )
+        return found[:1]
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        if not (files := self.sources(raw_dir)):
-            raise UserError(
-                f"lung.csv is not here: `pip install --no-deps lifelines` brings it, or put it into {raw_dir}"
-            )
-        table = pd.read_csv(files[0]).dropna(subset="inst").reset_index(drop=True)
+        table = pd.read_csv(self.sources(raw_dir)[0]).dropna(subset="inst").reset_index(drop=True)
         dead = table["status"] == table["status"].max()  # 1 or 2, by the edition
         table, dead = (part[(table["time"] > DAYS) | dead] for part in (table, dead))
         number = table["inst"].astype(int).astype(str)
