@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 import warnings
 import zipfile
 from collections import Counter
@@ -17,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from fedbench.data.custom.class_labels import as_number, twins
-from fedbench.errors import UserError, cannot_read, installed, shortened, unknown
+from fedbench.errors import UserError, installed, shortened, unknown
+from fedbench.files import read
 
 MOST_WORDS = 50
 """Different words of a column that becomes one feature for each of them."""
@@ -103,12 +105,9 @@ def _features(
 
 def _text(file: Path) -> str:
     """Return a table as the text of a CSV whose lines end alike."""
+    content = read(file, sys.maxsize)
     if file.suffix == ".xlsx":
-        return _sheet(file)
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise cannot_read(file, error) from None
+        return _sheet(file, content)
     try:
         text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeError:
@@ -117,15 +116,14 @@ def _text(file: Path) -> str:
     return text if "\n" in text else text.replace("\r", "\n")  # as lines end on an old Macintosh
 
 
-def _sheet(file: Path) -> str:
+def _sheet(file: Path, content: bytes) -> str:
     """Return the first sheet of a workbook as the text of a CSV, a line for each of its rows."""
     try:
         with installed("excel", f"reading {file} needs openpyxl"):
-            cells = pd.read_excel(file, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
+            sheet = pd.ExcelFile(io.BytesIO(content), engine="openpyxl")
+        cells = pd.read_excel(sheet, header=None, dtype=object, keep_default_na=False)
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         raise UserError(f"{file} cannot be read as a workbook ({error}): save it again, or as CSV") from None
-    except OSError as error:
-        raise cannot_read(file, error) from None
     return str(cells.to_csv(index=False, header=False))
 
 
