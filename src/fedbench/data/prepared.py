@@ -246,9 +246,7 @@ def _summary(dataset: Dataset, arrays: Arrays, folder: Path) -> dict[str, Any]:
     parts = {"train": arrays.y_train, "test": arrays.y_test}
     return {
         "dataset": dataset.name,
-        "title": dataset.title,
-        "licence": dataset.licence,
-        "source": dataset.source,
+        **{fact: getattr(dataset, fact) for fact in ("title", "licence", "source")},
         "shape": list(arrays.x_train.shape[1:]),
         "classes": list(classes),
         **{part: {"n": len(y), "class_counts": count(y, len(classes))} for part, y in parts.items()},
