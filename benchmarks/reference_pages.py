@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from medmnist.info import INFO
@@ -132,7 +131,7 @@ def sets() -> str:
     )
     page = DATASETS
     for name in datasets.names(described=False):
-        item = datasets.get(name, Path("nowhere"))
+        item = datasets.get(name)
         if name in medmnist.SETS:
             counts = " + ".join(f"{INFO[name]['n_samples'][part]:,}" for part in ("train", "val", "test"))
             about = f"{item.title}: {counts} pictures for training, validation and test (Yang et al., 2023)"
