@@ -26,14 +26,11 @@ Word = bool | int | float | str
 def numbered(
     file: Path, labels: Mapping[str, np.ndarray], renamed: Mapping[Word, str] | None, positive: Sequence[Word]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return ``classes`` and each part's labels as indices into them; remarks say what is positive and negative.
+    """Return ``classes`` and each part's labels [n] as indices into them; remarks say what is positive and negative.
 
-    Args:
-        file: for messages.
-        labels: [n] numbers, truth values or text of each part.
-        renamed: a name for each label as the file has it; labels of one name are one class.
-        positive: which classes are positive. They come last, so that two classes are negative and positive; of more
-            classes they become one, named ``a+b``, and the others another.
+    ``renamed`` has a name for each label as the file has it: labels of one name are one class. The ``positive`` classes
+    come last, so that two classes are negative and positive; of more classes they become one, named ``a+b``, and the
+    others another.
 
     Raises:
         UserError: a label is not a whole number, is not renamed, differs from another in its writing alone, or no class

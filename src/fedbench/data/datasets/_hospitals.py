@@ -121,11 +121,11 @@ class Lung(HospitalSet):
         package = find_spec("lifelines")  # without importing it
         roots = (package and package.submodule_search_locations) or ()
         places = [folder, *(Path(root) / "datasets" for root in roots)]
-        if not (found := [file for place in places if (file := place / "lung.csv").is_file()]):
+        if not (files := [file for place in places if (file := place / "lung.csv").is_file()]):
             raise UserError(
                 f"lung.csv is not here: `pip install --no-deps lifelines` brings it, or put it into {folder}"
             )
-        return found[:1]
+        return files[:1]
 
     def prepare(self, raw_dir: Path) -> Arrays:
         table = pd.read_csv(self.sources(raw_dir)[0]).dropna(subset="inst").reset_index(drop=True)
