@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedbench.data.custom.encoding import Encoding
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.download import Download, RawFile
+from fedbench.data.download import Download
 from fedbench.data.labels import hold_out
 from fedbench.errors import UserError
 from fedbench.random import stream
@@ -82,9 +82,7 @@ class Heart(HospitalSet):
 
     def downloads(self) -> tuple[Download, ...]:
         address = "https://archive.ics.uci.edu/static/public/45/heart+disease.zip"
-        return (
-            Download("heart_disease.zip", (address,), None, tuple(RawFile(*file) for file in FILES.values())),
-        )
+        return (Download("heart_disease.zip", (address,), unpacks=dict(FILES.values())),)
 
     def prepare(self, raw_dir: Path) -> Arrays:
         how: dict[str, Any] = {"header": None, "names": [*COLUMNS], "na_values": "?", "index_col": False}

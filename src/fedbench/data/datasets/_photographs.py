@@ -11,7 +11,7 @@ import numpy as np
 from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.datasets._xray import read_table
 from fedbench.data.decoding import Pictures, last_parts
-from fedbench.data.download import Download, RawFile
+from fedbench.data.download import Download
 from fedbench.errors import UserError
 
 _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpg")
@@ -33,7 +33,7 @@ class CatVsDog(PictureSet):
 
     def downloads(self) -> tuple[Download, ...]:
         """The competition's whole download, or the part of it that is wanted."""
-        return (Download("dogs-vs-cats.zip", unpacks=(RawFile("train.zip"),)),)
+        return (Download("dogs-vs-cats.zip", unpacks={"train.zip": None}),)
 
     def sources(self, folder: Path) -> list[Path]:
         """Accept the unpacked folder as well."""

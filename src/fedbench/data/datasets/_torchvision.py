@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.download import Download, RawFile
+from fedbench.data.download import Download
 from fedbench.errors import installed
 
 
@@ -61,8 +61,7 @@ class IdxSet(TorchvisionSet):
             path = f"{self.known_as}/raw/{file}"
             urls = tuple(f"{address}{file}" for address in known.mirrors)
             name = file.removesuffix(".gz")
-            unpacked = RawFile(path.removesuffix(".gz"), self.unpacked.get(name))
-            items.append(Download(path, urls, md5, (unpacked,)))
+            items.append(Download(path, urls, md5, {path.removesuffix(".gz"): self.unpacked.get(name)}))
         return tuple(items)
 
 
@@ -73,7 +72,7 @@ class CifarSet(TorchvisionSet):
     def downloads(self) -> tuple[Download, ...]:
         known = torchvision_class(self.known_as)
         listed = [*known.train_list, *known.test_list, (known.meta["filename"], known.meta["md5"])]
-        files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in listed)
+        files = {f"{known.base_folder}/{name}": md5 for name, md5 in listed}
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
 
 
@@ -84,7 +83,7 @@ class Stl10(Dataset):
     def downloads(self) -> tuple[Download, ...]:
         known = torchvision_class("STL10")
         labelled = [entry for entry in [*known.train_list, *known.test_list] if entry[0] != "unlabeled_X.bin"]
-        files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in labelled)
+        files = {f"{known.base_folder}/{name}": md5 for name, md5 in labelled}
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
 
     def prepare(self, raw_dir: Path) -> Arrays:
