@@ -66,9 +66,7 @@ def read_table(
             an ``.xlsx`` its first sheet.
         named: columns that are not features. Only an empty cell is missing there: "NA" and "None" are words. Further
             rows may lack them, and their cells may be empty.
-        keep: the features; None: all other columns.
-        drop: columns that are not used.
-        missing: what happens to an empty cell: it is an error; its row is left out; a number becomes the median.
+        keep, drop, missing: as ``features``, ``drop``, ``missing`` of :class:`~fedbench.data.custom.spec.OwnSpec`.
         words: of further rows the features that a model reads as words, the others being numbers; None to train.
 
     Raises:

@@ -129,10 +129,7 @@ def drawn(patients: pd.Series, share: float, name: str) -> np.ndarray:
 def read_table(path: Path, columns: Sequence[str], content: bytes | None = None) -> pd.DataFrame:
     """Read a CSV (gzipped or not, with or without a byte order mark) as text, and check that it has the columns.
 
-    Args:
-        path: the file, or the archive that it lies in.
-        columns: what it has to have.
-        content: of a file in an archive.
+    ``content`` is that of a file in the archive ``path``.
 
     Raises:
         UserError: it is not a table, or lacks a column.
