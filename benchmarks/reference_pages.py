@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from medmnist.info import INFO
@@ -131,8 +130,8 @@ def sets() -> str:
         "a mirror (`fedbench doctor` names each folder):\n\n"
     )
     page = DATASETS
-    for name in datasets.names(Path("nowhere")):
-        item = datasets.get(name, Path("nowhere"))
+    for name in datasets.names(described=False):
+        item = datasets.get(name)
         if name in medmnist.SETS:
             counts = " + ".join(f"{INFO[name]['n_samples'][part]:,}" for part in ("train", "val", "test"))
             about = f"{item.title}: {counts} pictures for training, validation and test (Yang et al., 2023)"

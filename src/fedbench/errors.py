@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _FULL = {
@@ -107,6 +108,15 @@ def lacks_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and "allocate memory" in str(error)
     )
+
+
+@contextlib.contextmanager
+def installed(extra: str, needs: str) -> Iterator[None]:
+    """Say, where an import in this block fails, what ``needs`` which package and the ``extra`` of ours that has it."""
+    try:
+        yield
+    except ImportError as error:
+        raise UserError(f"{needs}: pip install 'fedbench-suite[{extra}]' ({error}).") from None
 
 
 def visible(text: str) -> str:

@@ -23,11 +23,8 @@ def scaled(inputs: Tensor) -> Tensor:
 def crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
     """Crop at random to (H - 2, W - 2), flip left-right half of the time, resize back bilinearly.
 
-    The training augmentation of localscgdam (LibAUC's compositional AUC example).
-
-    Args:
-        inputs: ``[B, C, H, W]`` as stored, H and W at least 3.
-        rng: three numbers are drawn per sample.
+    The training augmentation of localscgdam (LibAUC's compositional AUC example), of inputs ``[B, C, H, W]`` as stored,
+    H and W at least 3; three numbers a sample.
     """
     return _cropped(inputs, rng.random((len(inputs), 3)))
 
@@ -55,11 +52,8 @@ def pad_crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
 def affine(inputs: Tensor, rng: np.random.Generator) -> Tensor:
     """Turn by up to 15 degrees, shift by up to 5 % of each side, scale by up to 5 %; what comes into view is grey.
 
-    The training augmentation of codasca's X-rays (LibAUC's CheXpert: RandomAffine, of the nearest pixel, fill 128).
-
-    Args:
-        inputs: ``[B, C, H, W]`` as stored, whole numbers or fractions in [0, 1].
-        rng: four numbers are drawn per sample.
+    The training augmentation of codasca's X-rays (LibAUC's CheXpert: RandomAffine, of the nearest pixel, fill 128), of
+    inputs ``[B, C, H, W]`` as stored; four numbers a sample.
     """
     inputs = scaled(inputs)
     height, width = inputs.shape[-2:]

@@ -154,7 +154,7 @@ class Dataset(ABC):
 
     def sources(self, folder: Path) -> list[Path]:
         """List the raw files whose checksums belong into the record; most lie in ``folder``."""
-        return [folder / file.path for item in self.downloads() for file in item.files]
+        return [folder / path for item in self.downloads() for path in item.files]
 
     def present(self, folder: Path) -> bool:
         """Say whether the raw files lie in ``folder`` (their checksums are verified when they are used)."""
@@ -230,5 +230,4 @@ class PictureSet(Dataset):
 
     @property
     def of_pictures(self) -> bool:
-        """It is."""
         return True

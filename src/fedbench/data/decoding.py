@@ -35,7 +35,7 @@ SAVED = 10.0
 """Seconds after which what is decoded is noted as such."""
 
 
-_place: ContextVar[tuple[Path, int] | None] = ContextVar("workplace", default=None)
+_workplace: ContextVar[tuple[Path, int] | None] = ContextVar("workplace", default=None)
 
 
 @contextlib.contextmanager
@@ -44,11 +44,11 @@ def workplace(folder: Path, cores: int) -> Iterator[None]:
 
     A dataset's ``prepare`` need not know of it. The caller removes the folder once the arrays are written.
     """
-    token = _place.set((folder, cores))
+    token = _workplace.set((folder, cores))
     try:
         yield
     finally:
-        _place.reset(token)
+        _workplace.reset(token)
 
 
 def _decoded(folder: Path, cores: int, path: Path, places: Sequence[str], form: Form) -> np.ndarray:
@@ -118,16 +118,14 @@ def _some(
     with target.open("r+b") as file:
         file.seek(offset + first * int(np.prod(form.shape)))
         for place in places:
-            pixels = _pixels(*source, place, form)
+            try:
+                pixels = pixels_of(_content(*source, place), place, form)
+            except (SyntaxError, ValueError, *_CORRUPT) as error:
+                raise UserError(
+                    f"{source[0]}: {place} is not a readable picture ({error}). Fetch it again."
+                ) from None
             file.write(np.ascontiguousarray(pixels).data)  # a mapping would cost a fault for each page
     return len(places)
-
-
-def _pixels(path: Path, marked: Mark | None, place: str, form: Form) -> np.ndarray:
-    try:
-        return pixels_of(_content(path, marked, place), place, form)
-    except (SyntaxError, ValueError, *_CORRUPT) as error:
-        raise UserError(f"{path}: {place} is not a readable picture ({error}). Fetch it again.") from None
 
 
 def _content(path: Path, marked: Mark | None, place: str) -> bytes:
@@ -200,11 +198,9 @@ class Pictures:
                 not done again.
         """
         places = [self._place(name) for name in names]
-        if (place := _place.get()) is not None:
-            return _decoded(*place, self.path, places, form)
-        with (
-            tempfile.TemporaryDirectory() as folder
-        ):  # a program of its own asks; the mapping outlives the file
+        if (workplace := _workplace.get()) is not None:
+            return _decoded(*workplace, self.path, places, form)
+        with tempfile.TemporaryDirectory() as folder:  # the mapping outlives the file
             return _decoded(Path(folder), 1, self.path, places, form)
 
     def _place(self, name: str) -> str:

@@ -14,7 +14,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -33,14 +33,6 @@ READABLE = 0o644
 
 
 @dataclass(frozen=True)
-class RawFile:
-    """A file to have, by its path inside the dataset's raw folder, and its MD5 where one is published."""
-
-    path: str
-    md5: str | None = None
-
-
-@dataclass(frozen=True)
 class Download:
     """A file as it is published.
 
@@ -48,19 +40,19 @@ class Download:
         path: where it is kept inside the dataset's raw folder, which is also its place in a mirror.
         urls: official addresses, in order of preference; none for files behind an account.
         md5: its published checksum.
-        unpacks: the files it is wanted for, by their names inside it; a mirror may hold these instead.
-            Empty: the file itself is wanted.
+        unpacks: the files it is wanted for, by their names inside it, and the MD5 of each where one is published; a
+            mirror may hold these instead. Empty: the file itself is wanted.
     """
 
     path: str
     urls: tuple[str, ...] = ()
     md5: str | None = None
-    unpacks: tuple[RawFile, ...] = ()
+    unpacks: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
-    def files(self) -> tuple[RawFile, ...]:
-        """The files that must lie in the raw folder in the end."""
-        return self.unpacks or (RawFile(self.path, self.md5),)
+    def files(self) -> Mapping[str, str | None]:
+        """The files that must lie in the raw folder in the end, and their checksums."""
+        return self.unpacks or {self.path: self.md5}
 
 
 def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cure: str) -> None:
@@ -72,13 +64,13 @@ def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cu
     Raises:
         UserError: no source has the file; the message lists what was tried and ends with ``cure``.
     """
-    missing = [file for file in item.files if not usable(folder / file.path, file.md5)]
+    missing = {path: md5 for path, md5 in item.files.items() if not usable(folder / path, md5)}
     if not missing:
         return
     tried: list[str] = []
     bases = _bases(mirror, dataset, item)
     for base in bases:
-        if all(fetch(f"{base}/{quote(file.path)}", folder / file.path, file.md5, tried) for file in missing):
+        if all(fetch(f"{base}/{quote(path)}", folder / path, md5, tried) for path, md5 in missing.items()):
             return
     target = folder / item.path
     sources = [*(f"{base}/{quote(item.path)}" for base in bases if item.unpacks), *item.urls]
@@ -89,12 +81,10 @@ def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cu
         reasons = "; ".join(tried) or "it has no public address"
         raise UserError(f"dataset {dataset!r} needs {target}, which could not be obtained: {reasons}. {cure}")
     if item.unpacks:
-        unpack(target, {file.path: folder / file.path for file in missing})
-        for file in missing:
-            if not usable(folder / file.path, file.md5):
-                raise UserError(
-                    f"{target} holds a {file.path} with a wrong checksum: delete it and run again."
-                )
+        unpack(target, {path: folder / path for path in missing})
+        for path, md5 in missing.items():
+            if not usable(folder / path, md5):
+                raise UserError(f"{target} holds a {path} with a wrong checksum: delete it and run again.")
 
 
 def available(item: Download, mirror: str | None, dataset: str) -> bool:
@@ -102,7 +92,7 @@ def available(item: Download, mirror: str | None, dataset: str) -> bool:
     bases = [base for base in _bases(mirror, dataset, item) if base.startswith(LOCAL)]
     folders = [Path(unquote(base.removeprefix(LOCAL))) for base in bases]
     return any(
-        all((folder / file.path).is_file() for file in item.files) or (folder / item.path).is_file()
+        all((folder / path).is_file() for path in item.files) or (folder / item.path).is_file()
         for folder in folders
     )
 
@@ -164,12 +154,9 @@ def _bases(mirror: str | None, dataset: str, item: Download) -> Sequence[str]:
 def unpack(archive: Path, members: Mapping[str, Path]) -> None:
     """Copy members of a ``.zip``, ``.tar``, ``.tar.gz``/``.tgz`` or ``.gz`` file to the given paths.
 
-    The names inside an archive never become paths: a wanted member is copied to the path that the caller chose, if it
-    is a regular file. So a hostile archive cannot write elsewhere, through links, ``..`` or absolute names.
-
-    Args:
-        archive: the file to unpack.
-        members: name inside the archive -> path to write. A ``.gz`` file has one member, whatever its name.
+    The names inside an archive never become paths: a wanted member is copied to the path that ``members`` gives its
+    name, if it is a regular file. So a hostile archive cannot write elsewhere, through links, ``..`` or absolute names.
+    A ``.gz`` file has one member, whatever its name.
 
     Raises:
         UserError: the archive is corrupt or lacks a member as a regular file.

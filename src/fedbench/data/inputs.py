@@ -45,11 +45,9 @@ class Mapped:
         return len(self._used)
 
     def dim(self) -> int:
-        """Return the number of axes."""
         return len(self.shape)
 
     def all(self) -> Tensor:
-        """Return all inputs, on the device."""
         return copied(self._rows, self._used, self.device)
 
     def index_select(self, dim: int, index: Tensor) -> Tensor:

@@ -13,21 +13,16 @@ from fedbench.spec import DataSpec, digest
 
 
 class Rows:
-    """Rows of several arrays as if they lay in one, without copying them; read by positions.
-
-    Args:
-        parts: arrays ``[n_i, ...]`` of one shape and type, in memory or mapped from files.
-    """
+    """Rows of several arrays ``[n_i, ...]`` as if they lay in one, without copying them; read by positions."""
 
     def __init__(self, parts: Sequence[np.ndarray]) -> None:
         self._parts = parts
         self._ends = np.cumsum([len(part) for part in parts])
-        self._count = int(self._ends[-1])
-        self.shape = (self._count, *parts[0].shape[1:])
+        self.shape: tuple[int, ...] = (sum(map(len, parts)), *parts[0].shape[1:])
         self.dtype = parts[0].dtype
 
     def __len__(self) -> int:
-        return self._count
+        return self.shape[0]
 
     def take(self, positions: np.ndarray, axis: int, out: np.ndarray, mode: str = "clip") -> None:
         """Copy the rows at ``positions`` ``[m]`` into ``out`` [m, ...]; ``axis`` is 0, and they are in range."""

@@ -48,7 +48,6 @@ class Partition:
 
     @property
     def n_clients(self) -> int:
-        """How many clients there are."""
         return len(self.offsets) - 1
 
     def client(self, k: int) -> np.ndarray:
@@ -57,7 +56,6 @@ class Partition:
 
 
 def partition_path(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
-    """Return where the partition of a data rule and seed is kept."""
     return Path(data_dir) / "partitions" / spec.dataset / f"{spec.partition_key(seed)}.npz"
 
 

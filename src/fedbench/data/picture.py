@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageOps
 
-from fedbench.errors import UserError
+from fedbench.errors import installed
 
 DICOM = (".dcm", ".dicom")
 
@@ -69,13 +69,9 @@ def _decoded(content: bytes, name: str, draft: tuple[str, tuple[int, int]] | Non
 
 def _dicom(content: bytes, name: str) -> np.ndarray:
     """Return a DICOM file's pixels, bright where the body is dense."""
-    try:
+    with installed("vision", f"reading {name} needs pydicom"):
         import pydicom
         from pydicom.errors import InvalidDicomError
-    except ImportError as error:
-        raise UserError(
-            f"reading {name} needs pydicom: pip install 'fedbench-suite[vision]' ({error})."
-        ) from None
     try:
         picture = pydicom.dcmread(io.BytesIO(content))
         pixels: np.ndarray = picture.pixel_array.astype(np.float64)

@@ -64,36 +64,31 @@ def prepare(
     """
     dataset = datasets.get(name)
     path = prepared_path(name, data_dir)
-    if not force and _current(dataset, path):
+    if not force and current(name, data_dir):
         return path
     wait = functools.partial(log.warning, "another process is preparing %s: waiting for it", name)
-    with locked(Path(data_dir) / f".{dataset.raw or name}.lock", wait):
-        if force or not _current(dataset, path):
-            _prepare(dataset, path, Path(data_dir), None if mirror is None else str(mirror), force, cores)
-    return path
-
-
-def _prepare(
-    dataset: Dataset, path: Path, data_dir: Path, mirror: str | None, force: bool, cores: int
-) -> None:
-    """Fetch and prepare a dataset. The caller holds its lock: two processes would fetch into the same files."""
-    folder, decoded = dataset.fetch(data_dir, mirror), path.with_name(f".{dataset.name}.pictures")
-    if force:
+    with locked(Path(data_dir) / f".{dataset.raw or name}.lock", wait):  # not to fetch into the same files
+        if not force and current(name, data_dir):
+            return path
+        folder = dataset.fetch(Path(data_dir), None if mirror is None else str(mirror))
+        decoded = path.with_name(f".{name}.pictures")
+        if force:
+            shutil.rmtree(decoded, ignore_errors=True)
+        # now: a file that is written meanwhile is read anew the next time
+        definition = _definition(dataset)
+        try:
+            with workplace(decoded, cores):
+                arrays = dataset.prepare(folder)
+            content = _content(dataset, arrays)
+        except MemoryError:
+            raise UserError(f"dataset {name!r} does not fit into the memory that is free") from None
+        write_prepared(path, content, _summary(dataset, arrays, folder) | {"definition": definition})
         shutil.rmtree(decoded, ignore_errors=True)
-    definition = _definition(dataset)  # before: a file that is written meanwhile is read anew the next time
-    try:
-        with workplace(decoded, cores):
-            arrays = dataset.prepare(folder)
-        content = _content(dataset, arrays)
-    except MemoryError:
-        raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
-    facts = _summary(dataset, arrays, folder) | {"definition": definition}
-    write_prepared(path, content, facts)
-    shutil.rmtree(decoded, ignore_errors=True)
-    sizes = (facts["train"]["n"], facts["test"]["n"])
     for remark in arrays.remarks:
-        log.warning("%s: %s", dataset.name, remark)
-    log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path.with_suffix(""))
+        log.warning("%s: %s", name, remark)
+    sizes = len(arrays.y_train), len(arrays.y_test)
+    log.info("%s: %d training and %d test samples in %s", name, *sizes, path.with_suffix(""))
+    return path
 
 
 def write_prepared(path: Path, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> None:
@@ -126,13 +121,25 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
     return Prepared(**dict.fromkeys(INPUTS, np.empty(0)) | fields, summary=summary)
 
 
-def outdated(name: str, data_dir: str | Path) -> bool:
-    """Say whether arrays are there that preparing would not give now.
-
-    They are damaged, were made by another definition, or from raw files that have changed since.
-    """
+def current(name: str, data_dir: str | Path) -> bool:
+    """Say whether arrays are there, whole, made by today's definition and from the raw files as they are now."""
     path = prepared_path(name, data_dir)
-    return path.is_file() and not _current(datasets.get(name), path)
+    try:
+        facts = read_json(path, "")
+    except DiskError:
+        raise
+    except UserError as error:
+        if path.is_file():
+            log.warning("%s: it is made again", str(error).partition(". ")[0])
+        return False
+    dataset = datasets.get(name)
+    if facts.get("definition") != _definition(dataset):
+        return False
+    for part, sha in facts.get("arrays", {}).items():
+        if not intact(file := array_path(path, part), sha):
+            log.warning("%s is not what was prepared: it is made again", file)
+            return False
+    return not _raw_changed(dataset, facts, path)
 
 
 def _raw_changed(dataset: Dataset, facts: dict[str, Any], path: Path) -> bool:
@@ -166,25 +173,6 @@ def count(labels: np.ndarray, n_classes: int) -> dict[str, int]:
 
 def _cure(name: str, data_dir: str | Path) -> str:
     return f"Make it with: python data_prep/prepare.py {name} --data-dir {data_dir}"
-
-
-def _current(dataset: Dataset, path: Path) -> bool:
-    """Say whether the arrays are there, whole, made by this definition and from the raw files of now."""
-    try:
-        facts = read_json(path, "")
-    except DiskError:
-        raise
-    except UserError as error:
-        if path.is_file():
-            log.warning("%s: it is made again", str(error).partition(". ")[0])
-        return False
-    if facts.get("definition") != _definition(dataset):
-        return False
-    for part, sha in facts.get("arrays", {}).items():
-        if not intact(file := array_path(path, part), sha):
-            log.warning("%s is not what was prepared: it is made again", file)
-            return False
-    return not _raw_changed(dataset, facts, path)
 
 
 def _definition(dataset: Dataset) -> str:
@@ -233,8 +221,7 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
 
 def _owners(dataset: Dataset, arrays: Arrays, check: Callable[[bool, str], None]) -> dict[str, np.ndarray]:
     """Likewise for what is known of each sample besides: group, official validation part, site."""
-    given = {name: getattr(arrays, name) for name in OWNERS}
-    content: dict[str, np.ndarray] = {name: array for name, array in given.items() if array is not None}
+    content = {name: array for name in OWNERS if (array := getattr(arrays, name)) is not None}
     lacking = dataset.whole_groups and "group_train" not in content
     check(not lacking, "whole_groups needs the group of each sample (of an .npz: the array 'group')")
     for name, array in content.items():
@@ -259,17 +246,13 @@ def _summary(dataset: Dataset, arrays: Arrays, folder: Path) -> dict[str, Any]:
     parts = {"train": arrays.y_train, "test": arrays.y_test}
     return {
         "dataset": dataset.name,
-        "title": dataset.title,
-        "licence": dataset.licence,
-        "source": dataset.source,
+        **{fact: getattr(dataset, fact) for fact in ("title", "licence", "source")},
         "shape": list(arrays.x_train.shape[1:]),
         "classes": list(classes),
         **{part: {"n": len(y), "class_counts": count(y, len(classes))} for part, y in parts.items()},
         "official_validation": 0 if arrays.held_train is None else int(arrays.held_train.sum()),
         "notes": list(arrays.notes),
-        **({"remarks": list(arrays.remarks)} if arrays.remarks else {}),
-        **({"sites": list(arrays.sites)} if arrays.sites else {}),
-        **({"features": list(arrays.features)} if arrays.features else {}),
+        **{fact: list(of) for fact in ("remarks", "sites", "features") if (of := getattr(arrays, fact))},
         "files": {
             str(path.relative_to(folder) if path.is_relative_to(folder) else path): checksum(path)
             for path in dataset.sources(folder)

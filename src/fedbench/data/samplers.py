@@ -18,12 +18,8 @@ class Cycle:
     """Batches of ``size`` from endless passes over ``n`` members, each pass in an order of its own.
 
     Nothing is dropped: after any number of batches the uses of two members differ by at most one. A batch that ends
-    one pass and begins the next holds no member twice, unless there are fewer members than it has places.
-
-    Args:
-        n: how many members there are, at least 1.
-        size: members a batch.
-        shuffled: pass -> a random permutation of ``n``, always the same for the same pass.
+    one pass and begins the next holds no member twice, unless there are fewer members than it has places. ``shuffled``
+    returns the order of a pass, a permutation of ``n``.
     """
 
     def __init__(self, n: int, size: int, shuffled: Callable[[int], np.ndarray]) -> None:
@@ -73,16 +69,10 @@ class Sign:
 
 
 class Pairs:
-    """Which of each client's samples are positives and negatives, and how many of them a batch holds.
+    """Which of each client's samples are positives (label 1) and negatives, and how many of them a batch holds.
 
-    Args:
-        labels: each client's labels as trained on, 1 for positives.
-        n_classes: number of classes of the labels.
-        spec: ``positives`` of ``batch_size`` samples are positives. A client that has fewer gives all it has, or where
-            they are a share some of them several times.
-
-    Attributes:
-        alike: whether all samples of a batch weigh the same.
+    A client that has fewer than ``train.positives`` gives all it has, or where they are a share some several times;
+    ``alike`` says whether all samples of a batch weigh the same.
     """
 
     def __init__(self, labels: Sequence[np.ndarray], n_classes: int, spec: TrainSpec) -> None:
@@ -132,8 +122,6 @@ class Orders:
 
     Batches depend on (seed, purpose, client, epoch) alone, so every method of a setting sees the same ones. With
     ``train.positives`` a batch is a fixed number of positives, then negatives, each class visited in its own order.
-
-    ``labels`` are each client's as trained on, of so many classes.
 
     Raises:
         UserError: a client has no sample, or ``train.positives`` does not fit the labels.
@@ -190,17 +178,10 @@ class Orders:
     def cycle(
         self, client: int, members: np.ndarray, size: int, steps: Sequence[int], purpose: str
     ) -> list[np.ndarray]:
-        """Return the batches that numbered ``steps`` draw from some of a client's samples (:class:`Cycle`).
+        """Return the batches ``[size]`` of numbered ``steps`` from some of a client's samples (:class:`Cycle`).
 
-        Args:
-            client: whose samples.
-            members: their positions in the client's own samples, always the same for the same purpose.
-            size: how many a batch; more than there are: some several times.
-            steps: the numbers of the batches.
-            purpose: the stream that shuffles; each purpose walks on its own.
-
-        Returns:
-            Positions in the client's own samples, ``[size]`` int64 each.
+        ``members`` are positions in the client's own samples, always the same for the same purpose, which is the stream
+        that shuffles. A size above their number takes some several times.
         """
         if not size:
             return [np.empty(0, dtype=np.int64)] * len(steps)

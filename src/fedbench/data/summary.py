@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -148,9 +149,13 @@ def split_counts(spec: DataSpec, seed: int, data_dir: str | Path) -> dict[str, C
     (:meth:`fedbench.data.dataset.Dataset.count_labels`); the parts from the partition.
     """
     counts = dict[str, Counts]()
-    classes = _all_classes(spec.dataset, Path(data_dir))
-    if classes is not None:
-        counts[ALL] = _counts_of_all(spec, seed, classes)
+    if (classes := _all_classes(spec.dataset, Path(data_dir))) is not None:
+        n = sum(classes.values())
+        counts[ALL] = Counts(n)
+        if spec.labels.rule != "original":
+            label = relabel(np.arange(len(classes)), [*classes], spec.labels, spec.seed_of(seed))
+            positive = sum(itertools.compress(classes.values(), label == 1))
+            counts[ALL] = Counts(n, positive, n - positive)
     try:
         summary = read_facts(spec, seed, data_dir)
     except UserError:
@@ -171,12 +176,3 @@ def _all_classes(dataset: str, data_dir: Path) -> dict[str, int] | None:
     with contextlib.suppress(UserError):
         return datasets.get(dataset).count_labels(data_dir)
     return None
-
-
-def _counts_of_all(spec: DataSpec, seed: int, classes: dict[str, int]) -> Counts:
-    n = sum(classes.values())
-    if spec.labels.rule == "original":
-        return Counts(n)
-    label = relabel(np.arange(len(classes)), [*classes], spec.labels, spec.seed_of(seed))
-    positive = sum(count for count, of in zip(classes.values(), label, strict=True) if of == 1)
-    return Counts(n, positive, n - positive)

@@ -132,9 +132,7 @@ class RuleFunctions:
 
     def prepare_request(self, wildcards: Any) -> list[str]:
         """List the request to prepare a dataset, unless it was prepared by today's description of these raw files."""
-        asked = wildcards.dataset, self.config.data_dir
-        kept = prepared.prepared_path(*asked).exists() and not prepared.outdated(*asked)
-        return [] if kept else self._training()
+        return [] if prepared.current(wildcards.dataset, self.config.data_dir) else self._training()
 
     def decoding_cores(self, wildcards: Any) -> int:
         """Return all of this call's cores for a dataset of pictures, one for any other."""

@@ -15,7 +15,7 @@ import pytest
 from raw_files import OwnTable
 
 from fedbench.data import datasets
-from fedbench.data.custom.encoding import standardized
+from fedbench.data.custom.encoding import scaled, scaling_of
 from fedbench.data.custom.leaks import identifiers, second_labels
 from fedbench.data.summary import remarks
 from fedbench.errors import UserError
@@ -75,6 +75,10 @@ def test_words_become_features_and_gaps_the_median_of_the_training_part_alone(ow
     assert (read.x_train[:, 3:].sum(1) == 1).all() and len({*map(bytes, read.x_train[:, 3:])}) == 4
     assert any("median: dose (12)" in note for note in read.notes)
     assert any("one feature for each word" in note and "sex, colour" in note for note in read.notes)
+
+
+def standardized(train: np.ndarray, test: np.ndarray) -> list[np.ndarray]:
+    return [scaled(part, *scaling_of(train)) for part in (train, test)]
 
 
 SIZES = [(1.7e9, 60.0), (1999.0, 8.0), (3e25, 1e25), (2e-25, 1e-25), (0.0, 1.0)]

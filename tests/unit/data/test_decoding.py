@@ -219,7 +219,7 @@ def test_a_raw_file_that_was_changed_counts_and_one_that_was_copied_or_removed_d
     corpus: XraySet, tmp_path: Path
 ) -> None:
     table = tmp_path / "raw/chestxray14/Data_Entry_2017.csv"
-    assert not prepared.outdated("chestxray14", tmp_path), "nothing is prepared yet"
+    assert not prepared.current("chestxray14", tmp_path), "nothing is prepared yet"
     path = prepared.prepare("chestxray14", tmp_path)
     before, later = path.read_bytes(), path.stat().st_mtime + 1
     os.utime(table, (later, later))
@@ -228,10 +228,10 @@ def test_a_raw_file_that_was_changed_counts_and_one_that_was_copied_or_removed_d
     time.sleep(0.02)  # of a file system's clock
     table.write_text(table_of("Cardiomegaly"))
     os.utime(table, (0, 0))  # a copy that keeps its date, as cp -p makes it
-    assert prepared.outdated("chestxray14", tmp_path)
+    assert not prepared.current("chestxray14", tmp_path)
     assert prepared.prepare("chestxray14", tmp_path).read_bytes() != before
     table.unlink()
-    assert not prepared.outdated("chestxray14", tmp_path)
+    assert prepared.current("chestxray14", tmp_path)
 
 
 def test_what_another_version_prepared_or_was_damaged_since_is_made_again(
@@ -239,18 +239,18 @@ def test_what_another_version_prepared_or_was_damaged_since_is_made_again(
 ) -> None:
     path = prepared.prepare("digits", tmp_path)
     sound = prepared.array_path(path, "x_test").read_bytes()
-    assert not prepared.outdated("digits", tmp_path)
+    assert prepared.current("digits", tmp_path)
     monkeypatch.setattr(prepared, "VERSION", prepared.VERSION + 1)
-    assert prepared.outdated("digits", tmp_path)
+    assert not prepared.current("digits", tmp_path)
     prepared.prepare("digits", tmp_path)
-    assert not prepared.outdated("digits", tmp_path)
+    assert prepared.current("digits", tmp_path)
     for damaged in (path, prepared.array_path(path, "x_test")):
         content = bytearray(damaged.read_bytes())
         content[len(content) // 2] ^= 1
         damaged.write_bytes(content)
-        assert prepared.outdated("digits", tmp_path)
+        assert not prepared.current("digits", tmp_path)
         with pytest.raises(UserError, match=rf"{damaged.name} is (truncated|not what was prepared)"):
             prepared.load_prepared("digits", tmp_path)
         prepared.prepare("digits", tmp_path)
-        assert not prepared.outdated("digits", tmp_path)
+        assert prepared.current("digits", tmp_path)
         assert prepared.array_path(path, "x_test").read_bytes() == sound

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from raw_files import tar_of, zip_of
 
-from fedbench.data.download import Download, RawFile, fetch, obtain, unpack
+from fedbench.data.download import Download, fetch, obtain, unpack
 from fedbench.errors import UserError
 
 CONTENT = bytes(range(256)) * 3000
@@ -47,9 +47,7 @@ def test_what_cannot_be_had_complete_is_named_and_leaves_nothing(server, tmp_pat
     assert not [*tmp_path.iterdir()]
 
 
-ITEM = Download(
-    "d/x.gz", (), hashlib.md5(gzip.compress(CONTENT, mtime=0)).hexdigest(), (RawFile("d/x", MD5),)
-)
+ITEM = Download("d/x.gz", (), hashlib.md5(gzip.compress(CONTENT, mtime=0)).hexdigest(), {"d/x": MD5})
 
 
 def have(item: Download, folder: Path, mirror: str | Path | None = None) -> None:
@@ -103,7 +101,7 @@ def test_what_is_there_is_not_fetched_again_unless_corrupt(server, tmp_path):
 
 
 def test_nothing_reachable_names_file_addresses_and_cure(server, tmp_path):
-    item = Download("x.gz", (f"{server.url}/x.gz",), MD5, (RawFile("x", MD5),))
+    item = Download("x.gz", (f"{server.url}/x.gz",), MD5, {"x": MD5})
     with pytest.raises(UserError) as error:
         have(item, tmp_path / "raw", f"{server.url}/mirror")
     message, target = str(error.value), str(tmp_path / "raw" / "x.gz")
@@ -115,7 +113,7 @@ def test_an_archive_with_other_contents_than_published_is_refused(tmp_path):
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"other"))
     for _ in range(2):
         with pytest.raises(UserError, match=r"x\.gz holds a x with a wrong checksum"):
-            have(Download("x.gz", (), None, (RawFile("x", MD5),)), tmp_path)
+            have(Download("x.gz", (), None, {"x": MD5}), tmp_path)
 
 
 def test_a_file_without_checksum_is_only_taken_from_the_folder_of_its_dataset(tmp_path):

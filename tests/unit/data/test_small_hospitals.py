@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,9 @@ def test_it_is_found_in_the_installed_package_which_is_not_imported(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     lung = datasets.get("lung")
-    if not lung.sources(tmp_path):
+    if find_spec("lifelines") is None:
+        status = lung.status(tmp_path)
+        assert status.state == "unavailable" and "pip install --no-deps lifelines" in status.detail
         with pytest.raises(UserError, match="pip install --no-deps lifelines"):
             lung.prepare(tmp_path / "raw")
     write_lung(tmp_path / "lifelines" / "datasets")

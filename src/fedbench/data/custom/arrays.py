@@ -26,12 +26,7 @@ CHANNELS = (1, 3, 4)
 
 
 def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, inputs: bool = True) -> dict[str, Any]:
-    """Return the fields of :class:`~fedbench.data.dataset.Arrays` that an ``.npz`` has; it may lack a test part.
-
-    Args:
-        file: the archive.
-        layout: where the channels of images are, None where the shape says it.
-        inputs: whether inputs are read, which may be large.
+    """Return the fields of :class:`~fedbench.data.dataset.Arrays` that an ``.npz`` has, without ``inputs`` no x.
 
     Raises:
         UserError: it is damaged, lacks an array, or has one that is no input, label or group.
@@ -62,7 +57,7 @@ def shaped(
 ) -> dict[str, Any]:
     """Bring the arrays of an ``.npz``, by our names, into the shapes of :class:`~fedbench.data.dataset.Arrays`.
 
-    A validation part joins the training part. Errors as in :func:`npz_parts`.
+    A validation part joins the training part. ``layout`` says where the channels of images are, if the shape does not.
     """
     parts: dict[str, Any] = {}
     for name, array in by_name.items():

@@ -26,39 +26,16 @@ Word = bool | int | float | str
 def numbered(
     file: Path, labels: Mapping[str, np.ndarray], renamed: Mapping[Word, str] | None, positive: Sequence[Word]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return ``classes`` and each part's labels as indices into them, with remarks.
+    """Return ``classes`` and each part's labels [n] as indices into them; remarks say what is positive and negative.
 
-    These say what is positive where nothing declares it, and which classes the negative one is made of.
-
-    Args:
-        file: names itself in messages.
-        labels: [n] numbers, truth values or text of each part, alike in all.
-        renamed: a name for each label as the file has it; labels of one name are one class.
-        positive: which classes are positive. They come last, so that two classes are negative and positive; of more
-            classes they become one, named ``a+b``, and the others another.
+    ``renamed`` has a name for each label as the file has it: labels of one name are one class. The ``positive`` classes
+    come last, so that two classes are negative and positive; of more classes they become one, named ``a+b``, and the
+    others another.
 
     Raises:
         UserError: a label is not a whole number, is not renamed, differs from another in its writing alone, or no class
             is called as ``positive`` says.
     """
-    values, place = _distinct(file, labels)
-    named = _named(file, values, renamed)
-    classes = checked(file, [*dict.fromkeys(renamed.values())] if renamed else values)
-    numbers = {name: number for number, name in enumerate(classes)}
-    number = np.array([numbers[name] for name in named])[place]
-    if positive:
-        counts = np.bincount(number, minlength=len(classes))
-        classes, sign, remarks = _two_classes(file, classes, positive, counts)
-        number = sign[number]
-    else:
-        remarks = _last_is_positive(classes)
-    ends = np.cumsum([len(part) for part in labels.values()])[:-1]
-    parts = dict(zip(labels, np.split(number, ends), strict=True))
-    return {"classes": classes, **parts}, remarks
-
-
-def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], np.ndarray]:
-    """Return the labels that there are, in their order, as words, and the place among them of each sample [n]."""
     check_alike(file, "labels", *labels.values())
     values, place = np.unique(np.concatenate([*labels.values()]), return_inverse=True)
     if len(values) > MOST_CLASSES:
@@ -67,7 +44,23 @@ def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], 
         raise UserError(
             f"{file}: the label {odd[0]:g} is not a whole number; classes are whole numbers or words"
         )
-    return as_text(file, "labels", values).tolist(), place
+    values = as_text(file, "labels", values).tolist()
+    named = _named(file, values, renamed)
+    classes = checked(file, [*dict.fromkeys(renamed.values())] if renamed else values)
+    numbers = {name: number for number, name in enumerate(classes)}
+    number, remarks = np.array([numbers[name] for name in named])[place], tuple[str, ...]()
+    if positive:
+        counts = np.bincount(number, minlength=len(classes))
+        classes, sign, remarks = _two_classes(file, classes, positive, counts)
+        number = sign[number]
+    elif len(classes) == 2 and classes[1].casefold() not in YES:
+        remarks = (
+            f"where labels stay as they are, {classes[1]} is positive, as it comes after {classes[0]}; `positive:` in"
+            " the dataset's YAML chooses",
+        )
+    ends = np.cumsum([len(part) for part in labels.values()])[:-1]
+    parts = dict(zip(labels, np.split(number, ends), strict=True))
+    return {"classes": classes, **parts}, remarks
 
 
 def as_text(file: Path, what: str, array: np.ndarray) -> np.ndarray:
@@ -158,16 +151,6 @@ def means(word: Word, name: str) -> bool:
     if isinstance(word, float) and word.is_integer():
         word = int(word)
     return str(word) == name
-
-
-def _last_is_positive(names: Sequence[str]) -> tuple[str, ...]:
-    """Remark which of two classes is positive where nothing says so."""
-    if len(names) != 2 or names[1].casefold() in YES:
-        return ()
-    return (
-        f"where labels stay as they are, {names[1]} is positive, as it comes after {names[0]}; `positive:` in the"
-        " dataset's YAML chooses",
-    )
 
 
 def checked(file: Path, names: Sequence[str], what: str = "class") -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ class Encoding(Spec):
     Attributes:
         medians: of each column of numbers, in order: what an empty cell becomes.
         words: of each column of words, in order: the words of the training part, each a feature, or one for two.
-        scaling: of the numbers, as :class:`Scaling`; None where they stay as they are.
+        scaling: of the numbers, as :func:`scaling_of`; None where they stay as they are.
     """
 
     # the scale of a constant is infinite
@@ -51,7 +51,7 @@ class Encoding(Spec):
         plain = cls(medians=medians, words={name: sorted(filled(train[name]).unique()) for name in words})
         if not standardize or not numbers:
             return plain
-        scaling = Scaling.learned(plain.plain(train)[:, : len(numbers)])
+        scaling = scaling_of(plain.of(train)[:, : len(numbers)])
         return plain.model_copy(update={"scaling": tuple(part.tolist() for part in scaling)})
 
     def features(self) -> list[tuple[str, str]]:
@@ -61,18 +61,12 @@ class Encoding(Spec):
 
     def of(self, features: pd.DataFrame) -> np.ndarray:
         """Return rows as features [n, F] float64; a word that training did not see is none of its words."""
-        x = self.plain(features)
-        if self.scaling is None:
-            return x
-        return Scaling(*map(np.array, self.scaling)).of(x)
-
-    def plain(self, features: pd.DataFrame) -> np.ndarray:
-        """Return rows as features that are not standardized."""
         columns = [features[[*self.medians]].astype(np.float64).fillna(self.medians).to_numpy()]
         for name, known in self.words.items():
             cells = filled(features[name]).to_numpy()[:, None]
             columns.append(cells == np.array(known[len(known) == 2 :], dtype=object))
-        return np.hstack(columns, dtype=np.float64)
+        x = np.hstack(columns, dtype=np.float64)
+        return x if self.scaling is None else scaled(x, *self.scaling)
 
     def notes(self, *parts: pd.DataFrame) -> tuple[str, ...]:
         """Say which columns of words and of empty cells the rows of all parts have."""
@@ -89,42 +83,27 @@ def filled(cells: pd.Series) -> pd.Series:
     return cells.where(cells.notna(), ABSENT).astype(str)
 
 
-class Scaling(NamedTuple):
-    """What the features of a training part are standardized by, [F] each."""
+def scaling_of(train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first row of features [n, F], their mean above it, and their standard deviation, [F] float64 each.
 
-    first: np.ndarray
-    mean: np.ndarray
-    scale: np.ndarray
-
-    @classmethod
-    def learned(cls, train: np.ndarray) -> Self:
-        """Learn the mean of each feature [n, F] and its standard deviation, in float64.
-
-        One whose spread is that of rounding is a constant: it becomes 0.
-        """
-        rounding = np.finfo(train.dtype if train.dtype.kind == "f" else np.float64).eps
-        x = train.astype(np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is said later
-            least = np.ldexp(rounding, np.frexp(np.abs(x).max(0))[1])
-            first = x[0].copy()  # subtracted first: the mean of what is far from 0 would lose digits
-            x = x - first
-            std = x.std(0)
-            return cls(first, x.mean(0), np.where(std <= least, np.inf, std))
-
-    def of(self, x: np.ndarray) -> np.ndarray:
-        """Return features [n, >= F], the first F standardized, in float64."""
-        count = len(self.first)
-        with np.errstate(invalid="ignore"):
-            numbers = x[:, :count].astype(np.float64) - self.first
-            return np.hstack([(numbers - self.mean) / self.scale, x[:, count:]])
+    A feature whose spread is that of rounding is a constant: its deviation is infinite, so that it becomes 0.
+    """
+    rounding = np.finfo(train.dtype if train.dtype.kind == "f" else np.float64).eps
+    x = train.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is said later
+        least = np.ldexp(rounding, np.frexp(np.abs(x).max(0))[1])
+        first = x[0].copy()  # subtracted first: the mean of what is far from 0 would lose digits
+        x = x - first
+        std = x.std(0)
+        return first, x.mean(0), np.where(std <= least, np.inf, std)
 
 
-def standardized(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standardize each feature [n, F] of both parts by the training rows (:class:`Scaling`)."""
-    if not len(train):
-        return train, test
-    scaling = Scaling.learned(train)
-    return scaling.of(train), scaling.of(test)
+def scaled(x: np.ndarray, *scaling: np.ndarray | list[float]) -> np.ndarray:
+    """Return features [n, >= F], the first F standardized by what :func:`scaling_of` returns, in float64."""
+    first, mean, scale = map(np.asarray, scaling)
+    count = len(first)
+    with np.errstate(invalid="ignore"):
+        return np.hstack([(x[:, :count].astype(np.float64) - first - mean) / scale, x[:, count:]])
 
 
 class Reading(Encoding):
@@ -162,7 +141,7 @@ class Reading(Encoding):
         """Read the samples of a table; columns that training did not see are passed over.
 
         Args:
-            file: as one's own datasets are, but for label, group and site, which it may lack.
+            file: may lack label, group and site.
             images: the folder of its pictures. Default: that of the dataset.
 
         Returns:

@@ -26,12 +26,7 @@ OF_EACH = 10
 
 
 def remarks(parts: dict[str, Any], whole_groups: bool) -> Iterator[str]:
-    """Say what training and test part share that they should not.
-
-    Args:
-        parts: fields of :class:`fedbench.data.dataset.Arrays`.
-        whole_groups: whether a group may not lie in two parts.
-    """
+    """Say what the ``parts``, fields of :class:`fedbench.data.dataset.Arrays`, share that they should not."""
     x_train, x_test = parts["x_train"], parts["x_test"]
     seen = split.seen(parts)
     if x_train.dtype == x_test.dtype and x_train.shape[1:] == x_test.shape[1:]:

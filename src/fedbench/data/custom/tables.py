@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 import warnings
 import zipfile
 from collections import Counter
@@ -17,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from fedbench.data.custom.class_labels import as_number, twins
-from fedbench.errors import UserError, cannot_read, shortened, unknown
+from fedbench.errors import UserError, installed, shortened, unknown
+from fedbench.files import read
 
 MOST_WORDS = 50
 """Different words of a column that becomes one feature for each of them."""
@@ -64,9 +66,7 @@ def read_table(
             an ``.xlsx`` its first sheet.
         named: columns that are not features. Only an empty cell is missing there: "NA" and "None" are words. Further
             rows may lack them, and their cells may be empty.
-        keep: the features; None: all other columns.
-        drop: columns that are not used.
-        missing: what happens to an empty cell: it is an error; its row is left out; a number becomes the median.
+        keep, drop, missing: as ``features``, ``drop``, ``missing`` of :class:`~fedbench.data.custom.spec.OwnSpec`.
         words: of further rows the features that a model reads as words, the others being numbers; None to train.
 
     Raises:
@@ -103,12 +103,9 @@ def _features(
 
 def _text(file: Path) -> str:
     """Return a table as the text of a CSV whose lines end alike."""
+    content = read(file, sys.maxsize)
     if file.suffix == ".xlsx":
-        return _sheet(file)
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise cannot_read(file, error) from None
+        return _sheet(file, content)
     try:
         text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeError:
@@ -117,18 +114,14 @@ def _text(file: Path) -> str:
     return text if "\n" in text else text.replace("\r", "\n")  # as lines end on an old Macintosh
 
 
-def _sheet(file: Path) -> str:
+def _sheet(file: Path, content: bytes) -> str:
     """Return the first sheet of a workbook as the text of a CSV, a line for each of its rows."""
     try:
-        cells = pd.read_excel(file, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
-    except ImportError as error:
-        raise UserError(
-            f"reading {file} needs openpyxl: pip install 'fedbench-suite[excel]' ({error})."
-        ) from None
+        with installed("excel", f"reading {file} needs openpyxl"):
+            sheet = pd.ExcelFile(io.BytesIO(content), engine="openpyxl")
+        cells = pd.read_excel(sheet, header=None, dtype=object, keep_default_na=False)
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         raise UserError(f"{file} cannot be read as a workbook ({error}): save it again, or as CSV") from None
-    except OSError as error:
-        raise cannot_read(file, error) from None
     return str(cells.to_csv(index=False, header=False))
 
 

@@ -115,7 +115,6 @@ class OwnDataset(Dataset):
 
     @property
     def of_pictures(self) -> bool:
-        """Whether the table lists pictures."""
         return self.spec.images is not None
 
     def definition(self) -> str:
@@ -134,11 +133,9 @@ class OwnDataset(Dataset):
         return f"{digest_of(self._file)}{pictures}"
 
     def sources(self, folder: Path) -> list[Path]:
-        """The user's file, wherever it lies."""
         return [self._file]
 
     def site_names(self) -> tuple[str, ...]:
-        """Return the sites of the file's samples, none where it does not say them."""
         sites: tuple[str, ...] = self._known().get("sites", ())
         return sites
 
@@ -153,11 +150,9 @@ class OwnDataset(Dataset):
         return shape, len(self._known()["classes"])
 
     def rows(self) -> dict[str, np.ndarray]:
-        """Return which rows of the file the training and the test samples are."""
         return {part: self._known()[f"row_{part}"] for part in PARTS}
 
     def groups(self) -> dict[int, str]:
-        """Return the group of each row of a table, by its row; none where it says none."""
         if self.spec.group is None:
             return {}
         known, groups = self._known(), dict[int, str]()
@@ -213,10 +208,11 @@ class OwnDataset(Dataset):
             train, test = encoding.of(train), encoding.of(test)
             columns, parts["features"] = zip(*encoding.features(), strict=True)
             parts["remarks"] += tuple(leaks.second_labels(table, train[seen], labels, columns))
-        elif spec.standardize and train.shape[1:] == test.shape[1:]:  # what does not fit is said later
-            from fedbench.data.custom.encoding import standardized
+        elif spec.standardize and len(train) and train.shape[1:] == test.shape[1:]:  # else it is said later
+            from fedbench.data.custom.encoding import scaled, scaling_of
 
-            train, test = standardized(train, test)
+            scaling = scaling_of(train)
+            train, test = (scaled(part, *scaling) for part in (train, test))
         if spec.standardize:
             parts["notes"] += ("features standardized by the training part",)
         parts |= {"x_train": train, "x_test": test}

@@ -93,16 +93,16 @@ def get(name: str, _above: tuple[str, ...] = ()) -> Dataset:
     except ValueError as error:
         raise UserError(f"dataset {error}") from None
     coded = _coded(name)
-    if coded is not None and path.is_file():
-        raise UserError(f"{path}: {name!r} is the name of a dataset that exists; rename the file.")
-    if coded is not None:
+    if not path.is_file():
+        if coded is None:
+            raise unknown("dataset", name, names())
         return coded
-    if path.is_file():
-        if name in _above:
-            chain = " -> ".join([*_above, name])
-            raise UserError(f"{path}: base: {chain} leads in a circle; name a dataset that has other data")
-        return yaml_dataset.load_dataset(path, lambda base: get(base, (*_above, name)))
-    raise unknown("dataset", name, names())
+    if coded is not None:
+        raise UserError(f"{path}: {name!r} is the name of a dataset that exists; rename the file.")
+    if name in _above:
+        chain = " -> ".join([*_above, name])
+        raise UserError(f"{path}: base: {chain} leads in a circle; name a dataset that has other data")
+    return yaml_dataset.load_dataset(path, lambda base: get(base, (*_above, name)))
 
 
 @functools.cache

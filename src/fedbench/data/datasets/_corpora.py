@@ -8,15 +8,44 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from fedbench.data.datasets._xray import FINDINGS, Finding, Policy, XraySet, labelled, read_table
+from fedbench.data.datasets._xray import FINDINGS, Finding, XraySet, read_table
 from fedbench.data.decoding import Pictures, last_parts
 from fedbench.errors import UserError, unknown
 
 COLUMNS = dict(
     zip(FINDINGS, ("Cardiomegaly", "Edema", "Consolidation", "Atelectasis", "Pleural Effusion"), strict=True)
 )
+Policy = Literal["ones", "zeros", "ignore"]
+"""What a finding's uncertain label becomes; ``ignore`` leaves the picture out."""
+
+
+def labelled(table: pd.DataFrame, policies: Mapping[Finding, Policy], path: Path) -> pd.DataFrame:
+    """Turn the labels of CheXpert's labeller (1, 0, -1 for uncertain, blank) into findings of 0 and 1.
+
+    ``policies`` say what a finding's -1 becomes, ``zeros`` by default. UserError, which names ``path``: a label is
+    unknown.
+    """
+    ignored = np.zeros(len(table), dtype=bool)
+    result = {}
+    for finding, column in COLUMNS.items():
+        policy = policies.get(finding, "zeros")
+        values = pd.to_numeric(table[column].str.strip().replace("", "0"), errors="coerce")
+        if (strange := ~values.isin((-1, 0, 1))).any():
+            told = table[column][strange].iloc[0]
+            raise UserError(f"{path}, column {column!r}: label {told!r} is none of 1, 0, -1 and blank.")
+        uncertain = (values == -1).to_numpy()
+        result[finding] = np.where(uncertain, policy == "ones", values == 1).astype(np.int64)
+        ignored |= uncertain & (policy == "ignore")
+    return table.assign(**result)[~ignored]
+
+
+def said_of(uncertain: Mapping[Finding, Policy]) -> str:
+    """Say for the record how uncertain labels were taken."""
+    policies = ", ".join(f"{name} {policy}" for name, policy in sorted(uncertain.items()))
+    return f"uncertain labels: {policies}, others zeros"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,21 +77,17 @@ class CheXpert(XraySet):
         for path in self.sources(folder):
             table = read_table(path, ("Path", "Frontal/Lateral", *COLUMNS.values()))
             table = table[table["Frontal/Lateral"].str.strip() == "Frontal"]
-            frontal = labelled(table, COLUMNS, self.uncertain, path)
+            frontal = labelled(table, self.uncertain, path)
             image = frontal["Path"].map(lambda text: last_parts(text, self.depth))
             frontal = frontal.assign(image=image, patient=image.str.split("/").str[0])
-            frontal = frontal[["image", "patient", *FINDINGS]]
             parts.append(frontal.assign(test=path.name == "valid.csv") if self.official else frontal)
         return pd.concat(parts, ignore_index=True)
 
     def repeated(self, train: pd.DataFrame) -> pd.DataFrame:
-        """Add the positives of the findings in ``twice`` once more."""
         return pd.concat([train, *(train[train[name] == 1] for name in self.twice)], ignore_index=True)
 
     def remarks(self) -> tuple[str, ...]:
-        """Say how uncertain labels were taken and what is there twice."""
-        policies = ", ".join(f"{name} {policy}" for name, policy in sorted(self.uncertain.items()))
-        return (f"uncertain labels: {policies}, others zeros", f"positives twice: {', '.join(self.twice)}")
+        return (said_of(self.uncertain), f"positives twice: {', '.join(self.twice)}")
 
 
 NIH: dict[str, str] = {finding: finding.capitalize() for finding in FINDINGS}
@@ -147,7 +172,6 @@ class MimicCxr(XraySet):
     )
 
     def sources(self, folder: Path) -> list[Path]:
-        """The tables of labels and of pictures."""
         labels = super().sources(folder)[0]
         return [labels, labels.with_name(labels.name.replace("chexpert", "metadata"))]
 
@@ -160,14 +184,11 @@ class MimicCxr(XraySet):
         views = read_table(pictures, ("dicom_id", "subject_id", "study_id", "ViewPosition"))
         views = views[views["ViewPosition"].str.strip().isin(("PA", "AP"))]
         table = views.merge(said.drop(columns="subject_id"), on="study_id")
-        table = labelled(table, COLUMNS, self.uncertain, labels)
-        table = table.assign(image=table["dicom_id"] + ".jpg", patient=table["subject_id"])
-        return table[["image", "patient", *FINDINGS]].reset_index(drop=True)
+        table = labelled(table, self.uncertain, labels)
+        return table.assign(image=table["dicom_id"] + ".jpg", patient=table["subject_id"])
 
     def remarks(self) -> tuple[str, ...]:
-        """Say how uncertain labels were taken."""
-        policies = ", ".join(f"{name} {policy}" for name, policy in sorted(self.uncertain.items()))
-        return (f"uncertain labels: {policies}, others zeros", "studies without labels are left out")
+        return (said_of(self.uncertain), "studies without labels are left out")
 
 
 VINDR = NIH | {"effusion": "Pleural effusion"}
@@ -189,12 +210,10 @@ class ChestXrayAD(XraySet):
     vote: Literal["any", "majority"] = "any"
 
     def studies(self, folder: Path) -> pd.DataFrame:
-        """One row a picture, from the rows of its radiologists."""
         (path,) = self.sources(folder)
-        table = read_table(path, ("image_id", "rad_id"))
-        boxes = "class_name" in table
-        if not boxes:
-            read_table(path, [name for key, name in VINDR.items() if key != "edema"])
+        boxes = path.name == self.tables[0]
+        named = ["class_name"] if boxes else [name for key, name in VINDR.items() if key != "edema"]
+        table = read_table(path, ("image_id", "rad_id", *named))
         said = table[["image_id", "rad_id"]].copy()
         for key, name in VINDR.items():
             said[key] = table["class_name"] == name if boxes else table.get(name, "0") == "1"
@@ -210,5 +229,4 @@ class ChestXrayAD(XraySet):
         )
 
     def remarks(self) -> tuple[str, ...]:
-        """Say how radiologists were counted."""
         return (f"a finding counts if {self.vote} of the radiologists say so",)

@@ -27,7 +27,6 @@ class Ilr(Dataset):
     test: int = 50_000
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Draw teacher and points."""
         rng = stream(0, "ilr")
         teacher = rng.normal(size=self.shape[0])
         parts = []
@@ -56,7 +55,6 @@ class Shifted(Dataset):
     points: int = 250
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Draw the points, client after client."""
         rng = stream(0, "shifted")
         inputs, labels = [], []
         axes = np.eye(self.shape[0])
@@ -94,7 +92,6 @@ class Sinusoids(Dataset):
     points: int = 500
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Draw the points."""
         curves = np.arange(self.amplitudes * PHASES)
         rng = stream(0, "sinusoids")
         parts = []

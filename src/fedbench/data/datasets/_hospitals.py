@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedbench.data.custom.encoding import Encoding
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.download import Download, RawFile
+from fedbench.data.download import Download
 from fedbench.data.labels import hold_out
 from fedbench.errors import UserError
 from fedbench.random import stream
@@ -47,7 +47,6 @@ class HospitalSet(Dataset):
     hospitals: ClassVar[tuple[str, ...]]
 
     def site_names(self) -> tuple[str, ...]:
-        """Return the names of the hospitals, by their numbers."""
         return self.hospitals
 
     def _split(
@@ -82,14 +81,10 @@ class Heart(HospitalSet):
     hospitals = tuple(FILES)
 
     def downloads(self) -> tuple[Download, ...]:
-        """One archive; four of its files are wanted."""
         address = "https://archive.ics.uci.edu/static/public/45/heart+disease.zip"
-        return (
-            Download("heart_disease.zip", (address,), None, tuple(RawFile(*file) for file in FILES.values())),
-        )
+        return (Download("heart_disease.zip", (address,), unpacks=dict(FILES.values())),)
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the four tables and hold out a test part at each hospital."""
         how: dict[str, Any] = {"header": None, "names": [*COLUMNS], "na_values": "?", "index_col": False}
         tables = [pd.read_csv(raw_dir / name, **how, dtype=np.float64) for name, _ in FILES.values()]
         site = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
@@ -120,25 +115,25 @@ class Lung(HospitalSet):
     hospitals = (*(f"institution {number}" for number in LARGE), REST)
 
     def sources(self, folder: Path) -> list[Path]:
-        """The file that is read: one in the raw folder, else that of the installed package, if it is there."""
+        """The file that is read: one in the raw folder, else that of the installed package."""
         package = find_spec("lifelines")  # without importing it
         roots = (package and package.submodule_search_locations) or ()
         places = [folder, *(Path(root) / "datasets" for root in roots)]
-        return [file for place in places if (file := place / "lung.csv").is_file()][:1]
+        if not (files := [file for place in places if (file := place / "lung.csv").is_file()]):
+            raise UserError(
+                f"lung.csv is not here: `pip install --no-deps lifelines` brings it, or put it into {folder}"
+            )
+        return files[:1]
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the table and hold out a test part at each institution."""
-        if not (files := self.sources(raw_dir)):
-            raise UserError(
-                f"lung.csv is not here: `pip install --no-deps lifelines` brings it, or put it into {raw_dir}"
-            )
-        table = pd.read_csv(files[0]).dropna(subset="inst").reset_index(drop=True)
+        table = pd.read_csv(self.sources(raw_dir)[0]).dropna(subset="inst").reset_index(drop=True)
         dead = table["status"] == table["status"].max()  # 1 or 2, by the edition
         table, dead = (part[(table["time"] > DAYS) | dead] for part in (table, dead))
         number = table["inst"].astype(int).astype(str)
-        site = number.map({name: place for place, name in enumerate(LARGE)}).fillna(len(LARGE))
-        site, y = site.to_numpy(np.int64), (dead & (table["time"] <= DAYS)).to_numpy(np.int64)
-        return self._split(table[[*FEATURES]], y, site)
+        site = pd.Index(LARGE).get_indexer(pd.Index(number)) % len(
+            self.hospitals
+        )  # -1, of none of them, is the last
+        return self._split(table[[*FEATURES]], (dead & (table["time"] <= DAYS)).to_numpy(np.int64), site)
 
 
 LESIONS = ("HAM10000_metadata.csv", "hmnist_8_8_L.csv")
@@ -159,11 +154,9 @@ class SkinLesions(HospitalSet):
     hospitals = ("rosendahl", "vidir_modern", "vidir_molemax", "vienna_dias")
 
     def downloads(self) -> tuple[Download, ...]:
-        """Two tables, behind an account."""
         return tuple(Download(name) for name in LESIONS)
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read both tables and hold out lesions of each class at each hospital."""
         facts, pixels = (pd.read_csv(raw_dir / name) for name in LESIONS)
         if lacking := sorted({"dataset", "dx", "lesion_id", *FACTS} - {*facts}):
             raise UserError(
@@ -175,10 +168,9 @@ class SkinLesions(HospitalSet):
             raise UserError(
                 f"{raw_dir}: the rows of {LESIONS[0]} and {LESIONS[1]} are not of the same pictures"
             )
-        site = facts["dataset"].map({name: place for place, name in enumerate(self.hospitals)})
-        if site.isna().any():
-            odd = facts["dataset"][site.isna()].iloc[0]
-            raise UserError(f"{raw_dir / LESIONS[0]}: unknown dataset {odd!r}")
+        site = pd.Index(self.hospitals).get_indexer(pd.Index(facts["dataset"]))
+        if site.min() < 0:
+            raise UserError(f"{raw_dir / LESIONS[0]}: unknown dataset {facts['dataset'][site.argmin()]!r}")
         table = facts[[*FACTS]].join(pixels.filter(like="pixel"))
         groups, _ = pd.factorize(facts["lesion_id"])
-        return self._split(table, melanoma.astype(np.int64), site.to_numpy(np.int64), groups)
+        return self._split(table, melanoma.astype(np.int64), site, groups)

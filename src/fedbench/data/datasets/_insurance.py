@@ -47,7 +47,6 @@ class Insurance(Dataset):
 
     @property
     def years(self) -> tuple[int, ...]:
-        """All years, the training ones first."""
         return (*self.train_years, self.validation_year, self.test_year)
 
     def downloads(self) -> tuple[Download, ...]:
@@ -55,15 +54,12 @@ class Insurance(Dataset):
         return (Download(LIST),)
 
     def sources(self, folder: Path) -> list[Path]:
-        """The list, and the files of the years that lie there."""
         return [folder / LIST, *(path for year in self.years for path in _files(folder, year))]
 
     def present(self, folder: Path) -> bool:
-        """Say whether the list and a file of every year lie in ``folder``."""
         return (folder / LIST).is_file() and all(_files(folder, year) for year in self.years)
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read all years in one layout of columns, label and encode them."""
         excluded = _excluded(raw_dir / LIST)
         read = {year: _read(self._file(raw_dir, year), excluded) for year in self.years}
         first = read[self.years[0]]

@@ -17,7 +17,7 @@ from fedbench.data.custom.arrays import ALIASES, shaped
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.download import Download
 from fedbench.data.files import read_npz
-from fedbench.errors import UserError, unknown
+from fedbench.errors import installed, unknown
 
 SIZES = (28, 64, 128, 224)
 SETS = {
@@ -40,10 +40,8 @@ LICENCES = {"dermamnist": "CC BY-NC 4.0", "chestmnist": "CC BY 4.0; NIH asks to 
 
 def facts(flag: str) -> Mapping[str, Any]:
     """Return what ``medmnist`` knows of a set: its address, checksum and labels; or say how to install it."""
-    try:
+    with installed("vision", f"{flag} needs medmnist"):
         from medmnist.info import INFO
-    except ImportError as error:
-        raise UserError(f"{flag} needs medmnist: pip install 'fedbench-suite[vision]' ({error}).") from None
     known: Mapping[str, Any] = INFO[flag]
     return known
 
@@ -63,7 +61,6 @@ class MedSet(Dataset):
     finding: str = ""
 
     def downloads(self) -> tuple[Download, ...]:
-        """One file."""
         known, ending = facts(self.flag), "" if self.size == SIZES[0] else f"_{self.size}"
         return (Download(f"{self.flag}{ending}.npz", (known[f"url{ending}"],), known[f"MD5{ending}"]),)
 

@@ -43,7 +43,6 @@ class Omniglot(Dataset):
     """
 
     def downloads(self) -> tuple[Download, ...]:
-        """The two archives."""
         return tuple(Download(name, (f"{_FROM}/{name}",), md5) for name, md5 in _ZIPS.items())
 
     def sources(self, folder: Path) -> list[Path]:
@@ -59,7 +58,6 @@ class Omniglot(Dataset):
         )
 
     def cure(self, folder: Path) -> str:
-        """Name both forms."""
         return f"{super().cure(folder)} Or put {PACKED}, all images scaled to 28x28, into {folder} or the mirror."
 
     def prepare(self, raw_dir: Path) -> Arrays:
@@ -132,7 +130,6 @@ class Vinyals(Omniglot):
     ink: ClassVar[str] = "white on black"
 
     def parts(self, characters: np.ndarray) -> np.ndarray:
-        """Return the part of each character."""
         alphabets = np.array([path.split("/")[1] for path in characters])
         parts = np.where(np.isin(alphabets, HELD_ALPHABETS), HELD, TRAIN)
         parts[-LAST:] = TEST

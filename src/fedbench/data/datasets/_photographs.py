@@ -11,7 +11,7 @@ import numpy as np
 from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.datasets._xray import read_table
 from fedbench.data.decoding import Pictures, last_parts
-from fedbench.data.download import Download, RawFile
+from fedbench.data.download import Download
 from fedbench.errors import UserError
 
 _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpg")
@@ -33,7 +33,7 @@ class CatVsDog(PictureSet):
 
     def downloads(self) -> tuple[Download, ...]:
         """The competition's whole download, or the part of it that is wanted."""
-        return (Download("dogs-vs-cats.zip", unpacks=(RawFile("train.zip"),)),)
+        return (Download("dogs-vs-cats.zip", unpacks={"train.zip": None}),)
 
     def sources(self, folder: Path) -> list[Path]:
         """Accept the unpacked folder as well."""
@@ -79,11 +79,9 @@ class ImageNet(PictureSet):
         return [path for path in [folder / SOLUTION] if path.is_file()]
 
     def present(self, folder: Path) -> bool:
-        """Say whether both folders are there."""
         return all((folder / part).is_dir() for part in ("train", "val"))
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """List the classes from the folders, decode and resize."""
         folders = [path for path in (raw_dir / "train").iterdir() if path.is_dir()]
         names = sorted(path.name for path in folders if not path.name.startswith("."))
         if len(names) < 2:
@@ -130,7 +128,6 @@ class Melanoma(PictureSet):
     test_share: float = 0.2
 
     def downloads(self) -> tuple[Download, ...]:
-        """The whole edition as Kaggle packs it."""
         return (Download("jpeg-melanoma-256x256.zip"),)
 
     def sources(self, folder: Path) -> list[Path]:

@@ -13,18 +13,14 @@ from typing import Any
 import numpy as np
 
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.download import Download, RawFile
-from fedbench.errors import UserError
+from fedbench.data.download import Download
+from fedbench.errors import installed
 
 
 def torchvision_class(name: str) -> Any:
     """Return ``torchvision.datasets.<name>``, or say how to install it."""
-    try:
+    with installed("vision", f"reading {name} needs torchvision"):
         from torchvision import datasets
-    except ImportError as error:
-        raise UserError(
-            f"reading {name} needs torchvision: pip install 'fedbench-suite[vision]' ({error})."
-        ) from None
     return getattr(datasets, name)
 
 
@@ -39,13 +35,13 @@ class TorchvisionSet(Dataset):
     known_as: str = field(repr=False)
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read both parts: images ``[n, C, H, W]`` uint8."""
-        known = torchvision_class(self.known_as)
+        known, (channels, height, width) = torchvision_class(self.known_as), self.shape
         # the constructor verifies every checksum again before it unpickles
-        return self._arrays(*(known(raw_dir, train=part) for part in (True, False)))
-
-    def _arrays(self, train: Any, test: Any) -> Arrays:
-        x_train, x_test = (np.asarray(part.data).reshape(-1, *self.shape) for part in (train, test))
+        train, test = (known(raw_dir, train=part) for part in (True, False))
+        x_train, x_test = (
+            np.asarray(part.data).reshape(-1, height, width, channels).transpose(0, 3, 1, 2)
+            for part in (train, test)
+        )
         return Arrays(x_train, np.asarray(train.targets), x_test, np.asarray(test.targets))
 
 
@@ -60,14 +56,12 @@ class IdxSet(TorchvisionSet):
     unpacked: Mapping[str, str] = field(default_factory=dict)
 
     def downloads(self) -> tuple[Download, ...]:
-        """One gzip file each for images and labels, train and test."""
         known, items = torchvision_class(self.known_as), []
         for file, md5 in known.resources:
             path = f"{self.known_as}/raw/{file}"
             urls = tuple(f"{address}{file}" for address in known.mirrors)
             name = file.removesuffix(".gz")
-            unpacked = RawFile(path.removesuffix(".gz"), self.unpacked.get(name))
-            items.append(Download(path, urls, md5, (unpacked,)))
+            items.append(Download(path, urls, md5, {path.removesuffix(".gz"): self.unpacked.get(name)}))
         return tuple(items)
 
 
@@ -76,16 +70,10 @@ class CifarSet(TorchvisionSet):
     """CIFAR-10 and CIFAR-100, whose fine labels are read: pickles, opened only after their checksum agreed."""
 
     def downloads(self) -> tuple[Download, ...]:
-        """One archive with a pickle for each batch."""
         known = torchvision_class(self.known_as)
         listed = [*known.train_list, *known.test_list, (known.meta["filename"], known.meta["md5"])]
-        files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in listed)
+        files = {f"{known.base_folder}/{name}": md5 for name, md5 in listed}
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
-
-    def _arrays(self, train: Any, test: Any) -> Arrays:
-        for part in (train, test):
-            part.data = part.data.transpose(0, 3, 1, 2)
-        return super()._arrays(train, test)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +81,12 @@ class Stl10(Dataset):
     """The labelled part; the 100 000 unlabelled images stay in the archive."""
 
     def downloads(self) -> tuple[Download, ...]:
-        """One archive with a binary file for the images and the labels of each part."""
         known = torchvision_class("STL10")
         labelled = [entry for entry in [*known.train_list, *known.test_list] if entry[0] != "unlabeled_X.bin"]
-        files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in labelled)
+        files = {f"{known.base_folder}/{name}": md5 for name, md5 in labelled}
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the binary files: ``[n, 3, 96, 96]`` uint8."""
         known = torchvision_class("STL10")
         # without the unlabelled images in its list, torchvision's reader does not insist on them
         labelled = type("Labelled", (known,), {"train_list": known.train_list[:2]})

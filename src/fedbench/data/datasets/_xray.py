@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
@@ -29,9 +29,6 @@ CLASSES = tuple(
 )
 """A class for each combination, by the bits of its number: ``labels: {rule: named, positive: [edema]}`` takes all that
 have edema."""
-
-Policy = Literal["ones", "zeros", "ignore"]
-"""What a finding's uncertain label becomes; ``ignore`` leaves the picture out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +70,6 @@ class XraySet(PictureSet):
         return zips[0] if len(zips) == 1 else folder
 
     def prepare(self, raw_dir: Path) -> Arrays:
-        """Read the table, split by patient, decode and resize."""
         table = self.studies(raw_dir)
         if table.empty:
             raise UserError(f"{self.sources(raw_dir)[0]} lists no frontal picture.")
@@ -133,10 +129,7 @@ def drawn(patients: pd.Series, share: float, name: str) -> np.ndarray:
 def read_table(path: Path, columns: Sequence[str], content: bytes | None = None) -> pd.DataFrame:
     """Read a CSV (gzipped or not, with or without a byte order mark) as text, and check that it has the columns.
 
-    Args:
-        path: the file, or the archive that it lies in.
-        columns: what it has to have.
-        content: of a file in an archive.
+    ``content`` is that of a file in the archive ``path``.
 
     Raises:
         UserError: it is not a table, or lacks a column.
@@ -152,35 +145,3 @@ def read_table(path: Path, columns: Sequence[str], content: bytes | None = None)
     if lacking := [name for name in columns if name not in table]:
         raise UserError(f"{path} has no column {', '.join(map(repr, lacking))}.")
     return table
-
-
-def labelled(
-    table: pd.DataFrame, columns: Mapping[Finding, str], policies: Mapping[Finding, Policy], path: Path
-) -> pd.DataFrame:
-    """Turn the labels of CheXpert's labeller (1, 0, -1 for uncertain, blank) into findings of 0 and 1.
-
-    Args:
-        table: the rows, as text.
-        columns: each finding's column.
-        policies: what a finding's -1 becomes, ``zeros`` by default.
-        path: of the table, for messages.
-
-    Raises:
-        UserError: a label is unknown.
-    """
-    ignored = np.zeros(len(table), dtype=bool)
-    result = {}
-    for finding in FINDINGS:
-        policy = policies.get(finding, "zeros")
-        values = pd.to_numeric(table[columns[finding]].str.strip().replace("", "0"), errors="coerce")
-        strange = ~values.isin((-1, 0, 1))
-        if strange.any():
-            row = int(strange.to_numpy().argmax())
-            told = table[columns[finding]].iloc[row]
-            raise UserError(
-                f"{path}, column {columns[finding]!r}: label {told!r} is none of 1, 0, -1 and blank."
-            )
-        uncertain = (values == -1).to_numpy()
-        result[finding] = np.where(uncertain, policy == "ones", values == 1).astype(np.int64)
-        ignored |= uncertain & (policy == "ignore")
-    return table.assign(**result)[~ignored]
