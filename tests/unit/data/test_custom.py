@@ -36,6 +36,15 @@ def test_an_npz_without_a_test_part_is_split_by_class(own_data):
     np.testing.assert_allclose(scaled.x_test, (read.x_test - mean) / std, atol=1e-6)
 
 
+def test_arrays_are_standardized_without_their_validation_part(own_data):
+    x, y = np.arange(40, dtype=float)[:, None], np.tile([0, 1], 20)
+    arrays = {"x": x, "y": y, "x_test": x + 1, "y_test": y, "x_val": x + 1000, "y_val": y}
+    read = load(own_data(**arrays, extra="standardize: true\n"))
+    expected = (np.concatenate([x, x + 1000]) - x.mean()) / x.std()
+    np.testing.assert_allclose(read.x_train, expected, rtol=1e-6)
+    np.testing.assert_allclose(read.x_test, (x + 1 - x.mean()) / x.std(), rtol=1e-6)
+
+
 def test_groups_become_whole_where_the_file_has_a_test_part(own_data):
     x, y, group = np.arange(80.0)[:, None], np.tile([0, 1], 40), np.repeat(np.arange(20), 4)
     arrays = {"x": x, "y": y, "group": group, "x_test": x, "y_test": y}

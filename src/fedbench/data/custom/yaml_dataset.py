@@ -192,7 +192,7 @@ class OwnDataset(Dataset):
 
     def _encode(self, parts: dict[str, Any]) -> None:
         """Make numbers of the inputs of both parts; add notes and remarks on how they became that."""
-        spec, (train, test) = self.spec, (parts[f"x_{part}"] for part in PARTS)
+        spec, (train, test), seen = self.spec, (parts[f"x_{part}"] for part in PARTS), split.seen(parts)
         if self._images is not None:
             pictures, form = Pictures(self._images, depth=0), Form(spec.size, spec.grey, upright=True)
             pictures.check([*train.tolist(), *test.tolist()], self._file)
@@ -200,7 +200,6 @@ class OwnDataset(Dataset):
         if spec.is_table and spec.images is None:
             from fedbench.data.custom.encoding import Encoding
 
-            seen = split.seen(parts)
             encoding = Encoding.learned(train[seen], spec.standardize)
             parts["notes"] += encoding.notes(train, test)
             parts["remarks"] += tuple(leaks.identifiers(train[seen]))
@@ -208,10 +207,10 @@ class OwnDataset(Dataset):
             train, test = encoding.of(train), encoding.of(test)
             columns, parts["features"] = zip(*encoding.features(), strict=True)
             parts["remarks"] += tuple(leaks.second_labels(table, train[seen], labels, columns))
-        elif spec.standardize and len(train) and train.shape[1:] == test.shape[1:]:  # else it is said later
+        elif spec.standardize and seen.any() and train.shape[1:] == test.shape[1:]:  # else it is said later
             from fedbench.data.custom.encoding import scaled, scaling_of
 
-            scaling = scaling_of(train)
+            scaling = scaling_of(train[seen])
             train, test = (scaled(part, *scaling) for part in (train, test))
         if spec.standardize:
             parts["notes"] += ("features standardized by the training part",)
