@@ -90,7 +90,7 @@ def picked(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 def cell(rows: pd.DataFrame, digits: int) -> str:
     """Write the numbers of a place; that of a second metric stands in parentheses."""
     texts = []
-    for row in rows.to_dict("records"):
+    for row in rows[["mean", "std", "n_seeds", "status", "reason", "values"]].to_dict("records"):
         short = 0 if abs(row["mean"]) >= 10 else digits
         if row["status"] in ("finished", "incomplete"):
             texts.append(

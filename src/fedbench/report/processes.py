@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -20,12 +21,13 @@ def at_once(work: Callable[[Item], Result], items: Collection[Item]) -> Iterator
         yield from map(work, items)
         return
     count = min(len(items), os.cpu_count() or 1)
-    with ProcessPoolExecutor(count, initializer=_ends_with, initargs=(os.getpid(),)) as pool:
+    with ProcessPoolExecutor(count, initializer=_prepare, initargs=(os.getpid(),)) as pool:
         yield from pool.map(work, items)
 
 
-def _ends_with(parent: int) -> None:
+def _prepare(parent: int) -> None:
     """End this process with its parent, which reports interrupts; one that is killed says nothing to its pool."""
+    gc.set_threshold(50_000)  # of tables, many small objects with few cycles, 700 takes a sixth of the time
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def watch() -> None:

@@ -28,6 +28,7 @@ UNFINISHED = "interrupted"
 LOGS = Path("logs", "train")
 LINES, WIDTH = 14, 240
 """How much of a log is shown."""
+NOTHING = pd.DataFrame()
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 ENDED = re.compile(r"^\s+seed \d+: (finished|diverged)")
 BROKEN = re.compile(r"error:|Traceback |[\w.]*(Error|Exception|Interrupt)\b|.*\b(Killed|Segmentation fault)")
@@ -106,15 +107,14 @@ def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
     tells which were trained here, and are not from ``shipped``.
     """
     trained, parts = runs_of(cell).records, list[pd.DataFrame]()
-    columns = ["seed", "status", "here", "x", "value"]
     for run in cell.runs:
-        if run.seed in trained:
-            curve = curve_of(cell, run.key).assign(here=True, status=trained[run.seed].status)
-        else:
-            curve = _with_cycles(cell, shipped.get(run.key, pd.DataFrame())).assign(here=False)
+        here = run.seed in trained
+        curve = curve_of(cell, run.key) if here else _with_cycles(cell, shipped.get(run.key, NOTHING))
         if metric in curve and x in curve:
-            parts.append(curve.assign(seed=run.seed, x=curve[x], value=curve[metric])[columns])
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+            status = trained[run.seed].status if here else curve["status"]
+            of_run = {"seed": run.seed, "status": status, "here": here}
+            parts.append(pd.DataFrame({**of_run, "x": curve[x], "value": curve[metric]}))
+    return pd.concat(parts, ignore_index=True) if parts else NOTHING
 
 
 def curve_of(cell: Cell, key: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import pandas as pd
 
@@ -141,11 +141,13 @@ class Compared(Printed, Measured):
 
 
 Kind = TypeVar("Kind")
+TYPES: dict[type, dict[str, Any]] = {kind: get_type_hints(kind) for kind in (Row, Printed, Compared)}
+"""The types of their columns."""
 
 
 def frame_of(rows: Iterable[Kind], kind: type[Kind]) -> pd.DataFrame:
     """Return objects of a class as a frame with its columns; what is no int, float or bool lies there as it is."""
-    types = {name: of if of in (int, float, bool) else object for name, of in get_type_hints(kind).items()}
+    types = {name: of if of in (int, float, bool) else object for name, of in TYPES[kind].items()}
     table = pd.DataFrame([[getattr(row, name) for name in types] for row in rows], None, [*types], object)
     # an array for each type: on one for each column pandas works many times as long
     names = {of: [name for name in types if types[name] is of] for of in dict.fromkeys(types.values())}
@@ -154,8 +156,8 @@ def frame_of(rows: Iterable[Kind], kind: type[Kind]) -> pd.DataFrame:
 
 def records(frame: pd.DataFrame, kind: type[Kind]) -> list[Kind]:
     """Return the rows of a frame as objects of their class; columns that the frame lacks have their defaults."""
-    names = [name for name in get_type_hints(kind) if name in frame]
-    rows = frame[names].itertuples(index=False, name=None)
+    names = [name for name in TYPES[kind] if name in frame]
+    rows = zip(*(frame[name].tolist() for name in names), strict=True)
     return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
 

@@ -79,8 +79,9 @@ class Shipped:
         for scale, study in itertools.product(scale_names() if plan.config.shipped else (), studies):
             if mark := files.mark(path_of(scale, study)):
                 runs, seeds = _read(path_of(scale, study), mark)
-                known = self._runs.setdefault(scale, {})
-                known |= {key: {**run, **known.get(key, {})} for key, run in runs.items()}
+                known = self._runs.get(scale, {})
+                both = {key: {**runs[key], **known[key]} for key in runs.keys() & known.keys()}
+                self._runs[scale] = {**runs, **known, **both}
                 for (dataset, method), of_method in seeds.items():
                     self._seeds.setdefault((scale, dataset, method), set()).update(of_method)
         self.scales = sorted(self._runs, key=lambda name: (from_paper(name), name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -121,7 +122,7 @@ class Content:
     elsewhere: tuple[str, ...] = ()
     missing: str = ""
 
-    @property
+    @cached_property
     def points(self) -> pd.DataFrame:
         """Every point drawn, with the title of its panel."""
         # rows of a forest plot have their own metric

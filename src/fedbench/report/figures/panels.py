@@ -150,7 +150,7 @@ def learning_curve(
     if by_seed.empty:
         return None
     by_seed["at"] = by_seed.groupby("seed").cumcount() if x == "seconds" else by_seed["x"]
-    wide = by_seed.pivot_table(index="at", columns="seed", values="value", dropna=False).dropna()
+    wide = by_seed.groupby(["at", "seed"], dropna=False)["value"].mean().unstack().dropna()
     if wide.empty:
         return None
     seeds = by_seed["seed"].nunique()

@@ -174,7 +174,8 @@ def _bars(axes: Axes, panel: Panel, content: Content, styles: Styles) -> None:
     """Draw the intervals of final values, which may run out of the axes."""
     axes.set_ylim(axes.get_ylim())
     for label, points in panel.curves:
-        bars = _on_axes(points, content).query("low < high")
+        bars = _on_axes(points, content)
+        bars = bars[bars["low"] < bars["high"]]
         axes.vlines(
             bars["x"], bars["low"], bars["high"], color=styles[label].colour, linewidth=0.9, alpha=0.6
         )

@@ -6,6 +6,7 @@ import io
 import re
 
 import matplotlib
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from fedbench.report.figures.style import RC
@@ -25,20 +26,24 @@ UNUSED = re.compile(
 """What stands before the figure, who made it, comments, the font, names that nothing refers to, turns by nothing."""
 
 
-def render(figure: Figure, kind: str, text: bool = False) -> bytes:
+def render(figure: Figure, kind: str) -> bytes:
     """Return a figure as the bytes of a file of ``kind`` (pdf, svg, png), free of dates and versions.
 
-    The letters of an ``svg`` are lines, which look alike everywhere, or ``text`` in a font that the reader has.
+    The letters of an ``svg`` are lines, which look alike everywhere.
     """
     stream = io.BytesIO()
-    with matplotlib.rc_context({**RC, "svg.fonttype": "none" if text else "path"}):
+    with matplotlib.rc_context({**RC, "svg.fonttype": "path"}):
         figure.savefig(stream, format=kind, metadata=NO_DATES.get(kind))
     return stream.getvalue()
 
 
 def small_svg(figure: Figure) -> str:
-    """Return a figure as SVG on one line, a third as large as matplotlib writes it."""
-    drawn = UNUSED.sub("", render(figure, "svg", text=True).decode()).replace("xlink:href", "href")
+    """Return a figure as SVG on one line, a third as large as matplotlib writes it, with text in the reader's font."""
+    stream = io.StringIO()
+    with matplotlib.rc_context({**RC, "svg.fonttype": "none"}):
+        # savefig would draw twice
+        FigureCanvasSVG(figure).print_svg(stream, metadata=NO_DATES["svg"])  # type: ignore[no-untyped-call]
+    drawn = UNUSED.sub("", stream.getvalue()).replace("xlink:href", "href")
     drawn = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d)\d{3,}", r"\1", tag[0]), drawn)  # not in texts
     drawn = re.sub(r" d=\"[^\"]*", lambda path: re.sub(r"(?<!=)\s*([MLCQz])\s*", r"\1", path[0]), drawn)
     drawn = _numbered(drawn, r"(?<=[#\"])[mp][0-9a-f]{10}\b", "i")
