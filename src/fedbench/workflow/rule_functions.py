@@ -104,10 +104,11 @@ class RuleFunctions:
         return self.inputs.of_cell(self.cell(wildcards))
 
     def cell_request(self, wildcards: Any) -> list[str]:
-        """List the request to train, unless the cell's file has the runs that are asked for."""
+        """List the request to train, unless the cell's file has the runs that are asked for, and the store too."""
         cell = self.cell(wildcards)
         self._has_other_code(cell)
-        return [] if cell_files.state_of(cell.path)[0] == cell.key else self._training()
+        kept = all(Store().has(run.key) for run in cell.runs)
+        return [] if kept and cell_files.state_of(cell.path)[0] == cell.key else self._training()
 
     def _has_other_code(self, cell: Cell) -> bool:
         if cell.name not in self._by_other_code:
