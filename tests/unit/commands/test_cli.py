@@ -176,7 +176,9 @@ def test_a_cell_names_its_features_and_ends_with_the_command_that_trains_it() ->
 
 
 def test_claims_of_all_studies_are_those_of_each_in_order() -> None:
-    assert "toy makes no claims" in call("claims", "toy").stdout
+    for option in ([], ["--write"]):
+        assert "toy makes no claims" in call("claims", "toy", *option).stdout
+    assert not Path("tables/toy/claims.md").exists()
     better = {"method": "Plain", "than": ["Plain_too"], "metric": "test_auc"}
     claim = {"says": "Plain is ahead", "in": ["table1"], "better": better}
     for key in ("first", "second"):
