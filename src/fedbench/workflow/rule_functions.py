@@ -124,8 +124,9 @@ class RuleFunctions:
 
     def training_cores(self, wildcards: Any) -> int:
         """Return a cell's share of the cores for its seeds, when it is about to begin: more if few cells are left."""
-        # a cluster's call has none; `workflow.cores` ends the program there
-        cores = self._workflow.resource_settings.cores or 1
+        # a cluster's call has none (`workflow.cores` ends the program there), and asks for one for each job, which sees
+        # all of its node
+        cores = (self._workflow.is_main_process and self._workflow.resource_settings.cores) or 1
         waiting = (job for job in self._workflow.dag.needrun_jobs() if job.rule.name == "train")
         # no more are counted than share the cores: each of thousands of cells asks
         share = cores // max(1, len([*islice(waiting, cores)]))
