@@ -42,7 +42,7 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
         try:
             module = importlib.import_module(f"{package.__name__}.{name}")
         except Exception as error:  # whatever the import of a file with a mistake raises
-            raise UserError(f"{kind} {name!r}: {_place(error)}") from error
+            raise UserError(f"{kind} {name!r}: {place(error)}") from error
         if not hasattr(module, attribute):
             raise UserError(f"{module.__file__} has to define {attribute!r} to be a {kind}")
         return getattr(module, attribute)
@@ -51,16 +51,18 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
         try:
             return entry.load()
         except Exception as error:
-            raise UserError(f"{kind} {name!r} of the package {_package(entry)}: {_place(error)}") from error
+            raise UserError(f"{kind} {name!r} of the package {_package(entry)}: {place(error)}") from error
     raise unknown(kind, name, names(package))
 
 
-def _place(error: Exception) -> str:
-    """Say what is wrong, and in which file and line where one that was imported has a mistake."""
+def place(error: Exception, file: str = "") -> str:
+    """Say what is wrong, and in which line where a file that was imported, or ``file``, has a mistake."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    if not (files := [frame.filename for frame in frames if frame.name == "<module>"]):
+    if not (
+        files := [frame.filename for frame in frames if frame.name == "<module>" or frame.filename == file]
+    ):
         return str(error)
     # not of a library that it calls
     lines = [frame.lineno for frame in frames if frame.filename == files[-1]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fedbench import models
 from fedbench.errors import UserError
 from fedbench.models import cnn, densenet121, mlp, resnet20
 from fedbench.net import Net, build_network
@@ -188,6 +191,33 @@ def test_what_fits_no_network_is_named(
 ) -> None:
     with pytest.raises(UserError, match=says):
         build_network(name, shape, 1, seed=0, options=options)
+
+
+FLAT = "nn.Sequential(nn.Flatten(), nn.Linear({width}, {outputs}){more})"
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        (FLAT.format(width=9, outputs="outputs + 1", more=""), r"returns \[2, 2\] .*\[2, 1\]"),
+        (FLAT.format(width=9, outputs="outputs", more=", nn.Flatten(0)"), r"returns \[2\] .*\[2, 1\]"),
+        (FLAT.format(width=8, outputs="outputs", more=""), r"samples of shape \[1, 3, 3\]: mat1 and mat2"),
+        ("None", r"torch\.nn\.Module, not None"),
+        ("nn.Flaten()", r"a_network\.py, line 3: AttributeError: .*'Flaten'"),
+        ("Scaled()", "Scaled registers the buffer 'scale'"),
+    ],
+)
+def test_a_network_of_ones_own_that_cannot_be_trained_is_named(
+    returned: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = "class Scaled(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    held += "        self.register_buffer('scale', torch.ones(9))\n"
+    text = f"import torch; from torch import nn\ndef build(shape, outputs):\n    return {returned}\n{held}"
+    (tmp_path / "a_network.py").write_text(text)
+    monkeypatch.setattr(models, "__path__", [*models.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "fedbench.models.a_network", raising=False)
+    with pytest.raises(UserError, match=f"network 'a_network'.*{says}"):
+        build_network("a_network", (1, 3, 3), 1, seed=0)
 
 
 def test_a_leaf_of_a_row_inside_other_memory_is_that_row() -> None:

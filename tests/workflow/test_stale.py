@@ -134,6 +134,7 @@ UNSEEN: dict[str, tuple[Change, set[str]]] = {
     ),
     "an emptied cell": (emptied(CELL), {"train", "table"}),
     "a cell that is gone": (removed(CELL), {"train", "table"}),
+    "runs that are gone": (lambda project: shutil.rmtree(project.root / "results/runs"), {"train", "table"}),
     "summaries of partitions": (removed("data/partitions/digits/*.json"), {"partition", "train", "table"}),
     "the summary of a dataset": (
         removed("data/prepared/digits.json"), {"prepare", "partition", "train", "table"},

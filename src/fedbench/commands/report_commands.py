@@ -107,15 +107,16 @@ def claims(
     config = configured(scale, None, set_, request)
     plans = [Plan(config, key) for key in ([paper] if paper else configuration.paper_keys())]
     for table in at_once(claims.claim_table, plans):
-        if write:
+        if not table.findings and request is None:
+            if paper:
+                print(f"{paper} makes no claims: there is no `claims:` in {configuration.study_path(paper)}")
+        elif write:
             if request is None:
                 requests.drop(table.paper.key, "claims")
             for path in claims.save(table):
                 print(path)
-        elif table.findings:
+        else:
             print(table.terminal(notes, scale))
-        elif paper:
-            print(f"{paper} makes no claims: there is no `claims:` in {configuration.study_path(paper)}")
 
 
 def report(

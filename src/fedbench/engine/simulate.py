@@ -23,7 +23,7 @@ from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule, check_clients, check_method, participants
 from fedbench.engine.state import RunState
 from fedbench.engine.weights import Weights, named, start_from
-from fedbench.errors import UNUSABLE_DISK, cannot_write
+from fedbench.errors import UNUSABLE_DISK, UserError, cannot_write
 from fedbench.method import FederatedMethod, check_weights
 from fedbench.net import Net
 from fedbench.problem import Batch, Problem, State
@@ -155,6 +155,7 @@ class Simulation:
         """
         state, record, rounds = self.state, self.record, self.schedule.rounds
         begun_at, saved, first = state.round, time.perf_counter(), 0.0
+        drawn = self._global_draws()
         final: dict[str, float] = {}
         if state.round == 0 and not record.curve:
             self.loop.before_training(state)
@@ -164,6 +165,7 @@ class Simulation:
             passed = record.tick()
             if state.round == begun_at + 1:
                 first = passed
+                self._check_repeatable(drawn)
             self._check_finite()
             last = state.round == rounds
             if last and self._client_metrics_available:
@@ -183,6 +185,18 @@ class Simulation:
             if stop:
                 raise Stopped(f"stopped after round {state.round} of {rounds}")
         return final
+
+    def _global_draws(self) -> Tensor:
+        """Return the state of PyTorch's own generator on the device, which no seed of a run sets."""
+        return torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else torch.get_rng_state()
+
+    def _check_repeatable(self, drawn: Tensor) -> None:
+        """Refuse a network, method or task that draws numbers which another run of the same key would not have."""
+        if not torch.equal(drawn, self._global_draws()):
+            raise UserError(
+                f"network {self.spec.network.name!r}, method {self.spec.method!r} or its task draws random numbers, as "
+                "dropout does, so that no run could be repeated: leave that out"
+            )
 
     def _check_finite(self) -> None:
         """Raise FloatingPointError if what was averaged is not: momenta can break before the parameters do."""

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
-import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from fedbench import models, registry
-from fedbench.errors import UserError, unknown
+from fedbench.errors import UserError
 from fedbench.net.leaf import Leaf
 from fedbench.net.slots import take_out
 
 PLAIN = (nn.Flatten, nn.Linear, nn.ReLU, nn.LeakyReLU, nn.Tanh)
 """Layers without hooks of ours: in a row they are computed without the cost of calling modules."""
+# a network that draws is refused by the simulation, whose words say what to do
+_vmap = functools.partial(torch.func.vmap, randomness="different")
 
 
 class Net:
@@ -120,12 +118,12 @@ class Net:
         if self.plain and self._run is not self.module:
             return self._rounded(lambda images: self._of_plain(x, images), inputs)
         if buffers is None:
-            return torch.func.vmap(lambda p, i: self._call(p, i, None))(x, inputs)
+            return _vmap(lambda p, i: self._call(p, i, None))(x, inputs)
         if not train:
-            return torch.func.vmap(self._call)(x, inputs, buffers)
+            return _vmap(self._call)(x, inputs, buffers)
         self._stacked = True
         try:
-            outputs, updated = torch.func.vmap(self._call_and_collect)(x, inputs, buffers)
+            outputs, updated = _vmap(self._call_and_collect)(x, inputs, buffers)
         finally:
             self._stacked = False
         buffers.copy_(updated)
@@ -256,44 +254,3 @@ def _in_sequence(layers: Sequence[Callable[[Tensor], Tensor]], inputs: Tensor) -
     for layer in layers:
         inputs = layer(inputs)
     return inputs
-
-
-def build_network(
-    name: str, shape: Sequence[int], outputs: int, seed: int, options: dict[str, Any] | None = None,
-    weights: str = "pytorch",
-) -> Net:  # fmt: skip
-    """Build a network with initial weights drawn from ``seed`` alone.
-
-    Args:
-        name: a file in ``fedbench.models``.
-        shape: shape of one input, e.g. (1, 28, 28).
-        outputs: number of scores per input; 1 for a binary task.
-        seed: of the initial weights.
-        options: the network's own options.
-        weights: how the initial weights of linear and convolution layers are drawn (``specs.NetworkSpec``).
-
-    Raises:
-        UserError: unknown network or option.
-    """
-    builder = registry.find(sys.modules[models.__name__], "network", name, "build")
-    known = {each.name: each.kind for each in [*inspect.signature(builder).parameters.values()][2:]}
-    for option in options or {}:
-        if option not in known and inspect.Parameter.VAR_KEYWORD not in known.values():
-            raise unknown(f"option of network {name!r}:", option, known)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        try:
-            module = builder(tuple(shape), outputs, **(options or {}))
-        except TypeError as error:
-            raise UserError(f"network {name!r}: {error}") from None
-        if weights == "xavier":
-            _draw_xavier(module)
-    return Net(module)
-
-
-def _draw_xavier(module: nn.Module) -> None:
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear | nn.Conv2d):
-            nn.init.xavier_normal_(layer.weight)
-            if layer.bias is not None:
-                nn.init.constant_(layer.bias, 1 / layer.bias.numel())

@@ -276,8 +276,11 @@ def matching(cells: Sequence[Cell], pattern: str, whole_parts: bool = False) -> 
     parts = {part for cell in cells for part in (cell.name, *cell.name.split("/"))}
     parts |= {f"{key}/" for key in paper_keys()}
     folded = {part.lower(): part for part in sorted(parts)}
-    near = difflib.get_close_matches(pattern.lower(), folded, n=1)
-    meant = f" Did you mean {folded[near[0]]!r}?" if near else ""
+    near = [folded[name] for name in difflib.get_close_matches(pattern.lower(), folded, n=1)]
+    gap = pattern.replace("/", "/*/")  # parts between which others stand
+    if any(fnmatch.fnmatchcase(f"{cell.name}/", f"*{gap}*") for cell in cells):
+        near = [gap]
+    meant = f" Did you mean {near[0]!r}?" if near else ""
     raise UserError(
         f"no cell matches {pattern!r}; {hint}`fedbench list` shows the cells of this scale.{meant}"
     )

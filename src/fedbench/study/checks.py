@@ -128,6 +128,10 @@ def _unanswerable(paper: Paper, claim: ClaimSpec) -> Iterator[str]:
     def asked(axis: str) -> list[Value]:
         return [value for spec in specs.values() for value in _asked(paper, spec, axis)]
 
+    for setting, wanted in (*claim.only.items(), *claim.settings()):
+        has = [*dict.fromkeys(map(str, asked(setting)))]
+        if absent := [value for value in map(str, wanted) if value not in has]:
+            yield f"{where} does not show {setting} {absent[0]}, only {_words(has)}"
     if claim.trend and len({*asked(claim.trend.along)}) < 2:
         yield f"{where} has one {claim.trend.along} only, so there is no trend to judge"
     if claim.ratio and (axis := claim.ratio.largest):

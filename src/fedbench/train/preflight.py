@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import itertools
 import json
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -19,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedbench import algorithms, metric_table, models, registry, tasks
+from fedbench import algorithms, metric_table, registry, tasks
 from fedbench.data import datasets, partitions
 from fedbench.data.clients import as_seen
 from fedbench.data.datasets import count_sites, site_names
@@ -28,6 +26,7 @@ from fedbench.engine import references
 from fedbench.engine.schedule import check_method
 from fedbench.errors import ListedError, UserError, unknown
 from fedbench.method import check_weights
+from fedbench.net import building
 from fedbench.spec import DataSpec, RunSpec, TrainSpec
 from fedbench.study.cells import Cell, runs_before
 from fedbench.study.configuration import load_paper, source_of, study_path
@@ -201,11 +200,7 @@ def _check_network(run: RunSpec) -> None:
 def _network(run: RunSpec) -> nn.Module:
     """Build a run's network on no device; an empty one where the shape of a sample is not known yet."""
     name, options = run.network.name, run.network.options
-    build = registry.find(sys.modules[models.__name__], "network", name, "build")
-    takes = [*inspect.signature(build).parameters.values()][2:]
-    for key in options if all(part.kind is part.POSITIONAL_OR_KEYWORD for part in takes) else ():
-        if key not in (known := [part.name for part in takes]):
-            raise unknown(f"option of network {name!r}", key, known)
+    build = building.builder(name, options)
     shape, _ = facts(run.data.dataset)
     try:
         seen = as_seen(shape, run.train)
@@ -215,13 +210,10 @@ def _network(run: RunSpec) -> nn.Module:
 
 
 @functools.lru_cache(maxsize=64)
-def _built(build: Callable[..., nn.Module], name: str, options: str, shape: tuple[int, ...]) -> nn.Module:
+def _built(build: building.Builder, name: str, options: str, shape: tuple[int, ...]) -> nn.Module:
     """Build a network once for all runs that have it: the large ones take half a second."""
-    try:
-        with torch.device("meta"), warnings.catch_warnings(action="ignore"):
-            return build(shape, 1, **json.loads(options))
-    except (TypeError, ValueError, RuntimeError, IndexError) as error:
-        raise UserError(f"network {name!r} for samples of shape {list(shape)}: {error}") from None
+    with torch.device("meta"), warnings.catch_warnings(action="ignore"):
+        return building.built(build, name, shape, 1, json.loads(options))
 
 
 def _check_smooth(asks: str, run: RunSpec) -> None:

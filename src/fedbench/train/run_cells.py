@@ -152,6 +152,6 @@ def _train(cell: Cell, plan: Plan, store: Store, ahead: Ahead | None) -> list[st
 def _scores(metrics: dict[str, Any]) -> str:
     return ", ".join(
         f"{name} {value:.4f}"
-        for name, value in metrics.items()
+        for name, value in sorted(metrics.items())
         if name.startswith("test_") and value is not None
     )

@@ -104,10 +104,11 @@ class RuleFunctions:
         return self.inputs.of_cell(self.cell(wildcards))
 
     def cell_request(self, wildcards: Any) -> list[str]:
-        """List the request to train, unless the cell's file has the runs that are asked for."""
+        """List the request to train, unless the cell's file has the runs that are asked for, and the store too."""
         cell = self.cell(wildcards)
         self._has_other_code(cell)
-        return [] if cell_files.state_of(cell.path)[0] == cell.key else self._training()
+        kept = all(Store().has(run.key) for run in cell.runs)
+        return [] if kept and cell_files.state_of(cell.path)[0] == cell.key else self._training()
 
     def _has_other_code(self, cell: Cell) -> bool:
         if cell.name not in self._by_other_code:
@@ -123,8 +124,9 @@ class RuleFunctions:
 
     def training_cores(self, wildcards: Any) -> int:
         """Return a cell's share of the cores for its seeds, when it is about to begin: more if few cells are left."""
-        # a cluster's call has none; `workflow.cores` ends the program there
-        cores = self._workflow.resource_settings.cores or 1
+        # a cluster's call has none (`workflow.cores` ends the program there), and asks for one for each job, which sees
+        # all of its node
+        cores = (self._workflow.is_main_process and self._workflow.resource_settings.cores) or 1
         waiting = (job for job in self._workflow.dag.needrun_jobs() if job.rule.name == "train")
         # no more are counted than share the cores: each of thousands of cells asks
         share = cores // max(1, len([*islice(waiting, cores)]))

@@ -299,7 +299,7 @@ ROWS = [f"{n},{'ab'[n % 2]}" for n in range(20)]
         ("dose,x,kind\n1,,a\n2,,b", "missing: median\n", r"column 'x' has empty cells alone; write `drop: \[x\]`"),
         ("a,kind\n1,1\n2,0,3", "", r"t\.csv cannot be read as a table .*line 3, saw 3\): it must have"),
         ("dose;kind\n1;a;7\n2;b;7", "", r"length of data.*a header of 2 names, separated by ';', and as many cells"),
-        ("", "", r"t\.csv cannot be read as a table .*No columns"),
+        *((empty, "", r"t\.csv is empty: save") for empty in ("", "\n", b"\xef\xbb\xbf")),
         ("kind\n1\n0", "", r"t\.csv has 2 rows and 0 columns of features"),
         ("a,kind\n1,1\r2,0\n3,1", "", r"t\.csv cannot be read as a table"),
         ("größe,kind\n1,1\n2,0".encode("latin-1"), "", r"t\.csv cannot be read as a table: it must be UTF-8"),

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from world import CPU, METHODS, images, same, simulate, spec
 
 from fedbench.data import augment
 from fedbench.data.clients import Work
 from fedbench.engine.simulate import Simulation
+from fedbench.errors import UserError
+from fedbench.models import mlp
 from fedbench.problem import State
 from fedbench.spec import NetworkSpec
 from fedbench.store.runs import csv_text
@@ -166,3 +169,14 @@ def test_a_run_that_ended_holds_no_data(train: dict[str, Any]) -> None:
         assert data() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_a_network_that_draws_random_numbers_is_refused(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its runs would have equal keys and other numbers."""
+    plain = mlp.build
+    monkeypatch.setattr(
+        mlp, "build", lambda *given, **options: plain(*given, **options).append(nn.Dropout(0.1))
+    )
+    with pytest.raises(UserError, match=r"network 'mlp'.* draws random numbers.*leave that out"):
+        simulate(spec("fedavg"), images(), chunk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,12 @@ class TestToy:
         self, pattern: str, methods: set[str]
     ) -> None:
         assert {cell.method for cell in matching(self.cells(), pattern)} == methods
+
+    def test_parts_that_are_apart_in_a_name_are_joined_in_what_is_meant(self) -> None:
+        """``Proximal`` alone would be that of the configured paper."""
+        with pytest.raises(UserError, match=re.escape("Did you mean 'toy/*/Proximal'?")):
+            matching(self.cells(), "toy/Proximal")
+        assert {cell.method for cell in matching(self.cells(), "toy/*/Proximal")} == {"Proximal"}
 
     def test_a_method_that_nothing_shows_is_said_to_be_one(self) -> None:
         rewrite(methods=lambda methods: methods.update(Plane=PAPER["methods"]["Plain"]))

@@ -136,6 +136,7 @@ class TestConfig:
             (claim(trend=TREND | {"along": "imratio"}), "table1 has one imratio only"),
             (claim(**{"in": ["f"]}) | {"tables": lambda t: t.update(f=DATA)}, "f shows datasets, not results"),
             (table(methods=["Plain"]) | better(), r"claims: 1 \(Good\): table1 does not show Proximal"),
+            (table(settings={"p": [2]}) | claim(only={"p": 4}), r"claims: 1 .*table1 does not show p 4, only 2"),
             (better(than={"p": 4}, when={"p": 4}), r"claims\.0\.better: when and than are the same"),
             (claim(trend={"gap": ["Plain", "Plain"], "metric": "test_auc", "along": "p"}), "gap: Plain is named twice"),
             (better(than="Plain"), r"claims\.0\.better: than: Plain is the method itself"),

@@ -83,6 +83,14 @@ def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
     assert call.mirror == "--mirror 'raw files'" and call_of().options == "" == call_of().mirror
 
 
+@pytest.mark.parametrize(("main", "cores"), [(True, 2), (False, 1)])
+def test_a_job_of_a_cluster_takes_the_core_that_was_asked_for(main: bool, cores: int) -> None:
+    """Its process sees all cores of the node; SLURM refused a cell of two seeds that took two of them."""
+    job, snakemake = Job(cells()[0]), workflow([Job(cells()[0])], cores=8)
+    snakemake.is_main_process = main
+    assert call_of(snakemake, seeds="0,1", device="cpu").training_cores(job.wildcards) == cores
+
+
 def test_a_call_ends_with_the_cells_that_other_code_made_and_makes_what_shows_them_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

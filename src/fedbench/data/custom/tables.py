@@ -128,6 +128,8 @@ def _sheet(file: Path, content: bytes) -> str:
 def _parsed(file: Path, named: Sequence[str], words: Collection[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read the cells, text in ``named`` columns and ``words``, in others numbers where all are; and remarks."""
     text = _text(file)
+    if not text.strip():
+        raise UserError(f"{file} is empty: save the table again, with a header and a row for each sample")
     header, separator = _header(file, text)
     decimal, remarks = _decimal(file, text) if separator != "," else (".", ())
     empty = {name: [""] if name in named else [*_EMPTY] for name in header}
@@ -140,7 +142,7 @@ def _parsed(file: Path, named: Sequence[str], words: Collection[str]) -> tuple[p
                 keep_default_na=False, na_values=empty, lineterminator="\n",
             )  # fmt: skip
         return frame, remarks
-    except (ValueError, KeyError, pd.errors.ParserWarning) as error:  # ragged, or empty
+    except (ValueError, KeyError, pd.errors.ParserWarning) as error:  # ragged
         raise UserError(
             f"{file} cannot be read as a table ({str(error).strip()}): it must have a header of {len(header)} names, "
             f"separated by {separator!r}, and as many cells in each row."
