@@ -127,8 +127,10 @@ def test_an_evaluator_trains_a_cell_again(received: Path) -> None:
     words = shlex.split(train)
     assert words[0] == ".venv/bin/fedbench"
     said = fedbench(code, *words[1:])
-    (expected,) = re.findall(r"The first says: `(.*)`", (received / "README.md").read_text())
-    assert expected in said and "test_auc 0." in expected
+    (expected,) = re.findall(r"The first says (`.*`);", (received / "README.md").read_text())
+    finished, score = re.findall(r"`(.*?)`", expected)
+    (line,) = [line for line in said.splitlines() if finished in line]
+    assert score in line and score.startswith("test_auc 0.")
     (again,) = (code / "results/runs").glob("*/curve.csv")
     assert again.read_bytes() == curves[again.parent.name], "one run, and its curve has the same bytes"
 

@@ -57,7 +57,7 @@ rm -rf results
 .venv/bin/snakemake --cores all tables/{target}.md --config paper={paper} scale={scale} shipped=false{given}
 ```
 
-The first says: `{expected}`; on another kind of processor the last digits may differ. The data, their terms and sources:
+The first says {expected}; on another kind of processor the last digits may differ. The data, their terms and sources:
 
 {data}
 """  # noqa: E501
@@ -137,12 +137,12 @@ def _commands(cells: Sequence[Cell], rows: pd.DataFrame, options: Sequence[str])
     key = seconds.idxmin() if len(seconds) else rows["key"].iloc[0]
     cell, run = next((cell, run) for cell in cells for run in cell.runs if run.key == key)
     ends = rows[(rows["key"] == key) & rows["metric"].str.startswith("test_")]
-    scores = ", ".join(f"{m} {float(v):.4f}" for m, v in zip(ends["metric"], ends["value"], strict=True))
+    scores = [f"`{m} {float(v):.4f}`" for m, v in zip(ends["metric"], ends["value"], strict=True)]
     used = [get(name) for name in dict.fromkeys(n for cell in cells for n in cell.runs[0].data.datasets)]
     return {
         # of several --set the last one counts
         "again": shlex.join([cell.name, "--scale", cell.scale, *options, "--set", f"seeds={run.seed}"]),
-        "expected": f"seed {run.seed}: finished {scores}",
+        "expected": ", ".join([f"`seed {run.seed}: finished`", *scores]),
         "planned": len({run.key for cell in cells for run in cell.runs}),
         "given": "".join(f" {shlex.quote(option)}" for option in options if option != "--set"),
         "packages": " ".join(f"{n}=={package_version(n)}" for n in ("numpy", "pandas", "scipy", "pyyaml")),

@@ -108,11 +108,11 @@ def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
     """
     trained, parts = runs_of(cell).records, list[pd.DataFrame]()
     for run in cell.runs:
-        here = run.seed in trained
-        curve = curve_of(cell, run.key) if here else _with_cycles(cell, shipped.get(run.key, NOTHING))
+        ran = run.seed in trained
+        curve = curve_of(cell, run.key) if ran else _with_cycles(cell, shipped.get(run.key, NOTHING))
         if metric in curve and x in curve:
-            status = trained[run.seed].status if here else curve["status"]
-            of_run = {"seed": run.seed, "status": status, "here": here}
+            status = trained[run.seed].status if ran else curve["status"]
+            of_run = {"seed": run.seed, "status": status, "here": ran}
             parts.append(pd.DataFrame({**of_run, "x": curve[x], "value": curve[metric]}))
     return pd.concat(parts, ignore_index=True) if parts else NOTHING
 
