@@ -205,6 +205,9 @@ FLAT = "nn.Sequential(nn.Flatten(), nn.Linear({width}, {outputs}){more})"
         ("None", r"torch\.nn\.Module, not None"),
         ("nn.Flaten()", r"a_network\.py, line 3: AttributeError: .*'Flaten'"),
         ("Scaled()", "Scaled registers the buffer 'scale'"),
+        ("nn.Sequential(nn.Flatten(2), nn.LSTM(9, outputs))", "returns a tuple .*\\[2, 1\\]"),
+        ("nn.Sequential(nn.Flatten(), nn.Linear(9, outputs).requires_grad_(False))", r"1\.weight is frozen"),
+        ("tied(nn.Sequential(nn.Linear(9, 9), nn.Linear(9, 9)))", r"1\.weight is .* of another layer"),
     ],
 )
 def test_a_network_of_ones_own_that_cannot_be_trained_is_named(
@@ -212,12 +215,31 @@ def test_a_network_of_ones_own_that_cannot_be_trained_is_named(
 ) -> None:
     held = "class Scaled(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     held += "        self.register_buffer('scale', torch.ones(9))\n"
-    text = f"import torch; from torch import nn\ndef build(shape, outputs):\n    return {returned}\n{held}"
-    (tmp_path / "a_network.py").write_text(text)
-    monkeypatch.setattr(models, "__path__", [*models.__path__, str(tmp_path)])
-    monkeypatch.delitem(sys.modules, "fedbench.models.a_network", raising=False)
+    held += "def tied(module):\n    module[1].weight = module[0].weight\n    return module\n"
+    a_network(returned, tmp_path, monkeypatch, held)
     with pytest.raises(UserError, match=f"network 'a_network'.*{says}"):
         build_network("a_network", (1, 3, 3), 1, seed=0)
+
+
+@pytest.mark.parametrize("weights", ["pytorch", "xavier"])
+def test_lazy_layers_draw_their_weights_from_the_seed(
+    weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They draw in the first call, on two zeros here; a run could not be repeated."""
+    nets = []
+    for first in ("nn.LazyLinear(4)", "nn.LazyLinear(4)", "nn.Linear(9, out_features=4)"):
+        a_network(f"nn.Sequential(nn.Flatten(), {first})", tmp_path, monkeypatch)
+        nets.append(build_network("a_network", (1, 3, 3), 4, seed=0, weights=weights).initial())
+    assert torch.equal(nets[0], nets[1]) and nets[0].shape == nets[2].shape
+    assert torch.equal(nets[0], nets[2])
+
+
+def a_network(returned: str, folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:
+    """Write the network ``a_network``, whose ``build`` returns an expression."""
+    text = f"import torch; from torch import nn\ndef build(shape, outputs):\n    return {returned}\n{more}"
+    (folder / "a_network.py").write_text(text)
+    monkeypatch.setattr(models, "__path__", [*models.__path__, str(folder)])
+    monkeypatch.delitem(sys.modules, "fedbench.models.a_network", raising=False)
 
 
 def test_a_leaf_of_a_row_inside_other_memory_is_that_row() -> None:

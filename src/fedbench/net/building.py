@@ -39,13 +39,14 @@ def build_network(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         module = built(build, name, shape, outputs, options or {})
+        with _naming(name, shape, build), torch.no_grad():
+            scores = module.eval()(torch.zeros(2, *shape))  # where lazy layers draw their weights
         if weights == "xavier":
             _draw_xavier(module)
-    with _naming(name, shape, build), torch.no_grad():
-        scores = module.eval()(torch.zeros(2, *shape))
-    if scores.shape != (2, outputs):
+    returned = list(scores.shape) if isinstance(scores, torch.Tensor) else f"a {type(scores).__name__}"
+    if returned != [2, outputs]:
         raise UserError(
-            f"network {name!r} returns {list(scores.shape)} for 2 samples: it has to return [2, {outputs}], as many "
+            f"network {name!r} returns {returned} for 2 samples: it has to return [2, {outputs}], as many "
             "scores for each as the argument `outputs` of build says"
         )
     return Net(module.train())
@@ -70,7 +71,14 @@ def built(
         module = build(tuple(shape), outputs, **options)
         if not isinstance(module, nn.Module):
             raise TypeError(f"build has to return a torch.nn.Module, not {module!r}")
-    for part in module.modules():
+    known = set[int]()
+    for place, part in module.named_modules():
+        for weights, tensor in part.named_parameters(place, recurse=False):
+            if id(tensor) in known or not tensor.requires_grad:
+                raise UserError(
+                    f"network {name!r}: {weights} is frozen or also of another layer: each layer trains its own weights"
+                )
+            known.add(id(tensor))
         for buffer, _ in part.named_buffers(recurse=False):
             if not isinstance(part, nn.modules.batchnorm._BatchNorm):
                 raise UserError(

@@ -192,7 +192,8 @@ def lacks(run: RunSpec, metric: str) -> str:
 def _check_network(run: RunSpec) -> None:
     """Build a network without memory for its weights, for samples of the dataset's shape where that is known."""
     network, module = run.network, _network(run)
-    empty = [name for name, weights in module.named_parameters() if not weights.numel()]
+    parts = module.named_parameters()
+    empty = [name for name, weights in parts if not (nn.parameter.is_lazy(weights) or weights.numel())]
     if empty:
         raise UserError(f"network {network.name!r}: its layer {empty[0]} is empty: a width is 0")
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch import nn
 from toy import AS_IT_IS, BY_SITE, clinic_cells, rewrite, write_clinic, write_yaml
 
 from fedbench.data.partitions import Deal, Pool, even
 from fedbench.errors import UserError
 from fedbench.method import FederatedMethod
+from fedbench.models import mlp
 from fedbench.spec import PartitionSpec
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
@@ -49,6 +51,13 @@ def at(place: str, value: Any) -> dict[str, Any]:
 def test_a_sound_paper_passes() -> None:
     preflight.check(cells())
     preflight.check(cells(**at("datasets.Digits.fixed", {"train": {"iterations": 4}})))
+
+
+def test_a_network_with_lazy_layers_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their weights have no shape before the first call, and no layer is built with memory here."""
+    lazy = nn.Sequential(nn.Flatten(), nn.LazyLinear(1))
+    monkeypatch.setattr(mlp, "build", lambda shape, outputs, **options: lazy)
+    preflight.check(cells())
 
 
 def test_a_rule_deals_once_for_all_runs_that_share_their_data(monkeypatch: pytest.MonkeyPatch) -> None:
