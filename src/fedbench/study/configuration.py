@@ -13,7 +13,7 @@ from typing import Any
 from fedbench import files, safe_yaml
 from fedbench.errors import UserError, shortened, unknown
 from fedbench.project import Folder, named
-from fedbench.spec import validated
+from fedbench.spec import RunSpec, validated
 from fedbench.study import checks, layers, references
 from fedbench.study.extend import extended
 from fedbench.study.references import Shown
@@ -59,7 +59,11 @@ def load_config(overrides: Mapping[str, Any] | None = None, source: str = "the a
         given["set"] = layers.given(given["set"])
     for key in overrides or {}:
         if key not in Config.model_fields:
-            raise unknown("key of the configuration", key, Config.model_fields)
+            pieces = RunSpec.model_fields.items()
+            places = [
+                f"{name}.{key}" for name, of in pieces if key in getattr(of.annotation, "model_fields", ())
+            ]
+            raise unknown("key of the configuration", key, [*Config.model_fields, *places])
     validated(Config, given, source)  # what is wrong with them is not the file's mistake
     path = CONFIG_DIR / "config.yaml"
     return validated(Config, {**read_yaml(path), **given}, path)

@@ -59,6 +59,7 @@ class TestConfig:
         ("options", "says"),
         [
             ({"scal": "demo"}, r"unknown key of the configuration 'scal'\. Did you mean 'scale'\?"),
+            ({"iterations": 200}, r"unknown key .* 'iterations'\. Did you mean 'train\.iterations'\?"),
             ({"seeds": "0,x"}, "seeds: '0,x' is not a list of whole numbers"),
             ({"seeds": [0, 0]}, "seeds: a seed is given twice"),
             ({"seeds": []}, "seeds: "),
