@@ -24,10 +24,10 @@ def slurm() -> Iterator[OneNode]:
 
 
 def three_cells(root: Path) -> Project:
-    """A project whose Table 1 has three cells of one seed that only save when they are told to stop."""
+    """A project whose Table 1 has three cells of two seeds that only save when they are told to stop."""
     project = Project.fresh(root)
     with project.edit("config/scales/tiny.yaml") as scale:
-        scale["seeds"] = [0]
+        scale["seeds"] = [0, 1]
         scale["papers"]["localscgdam"]["train"]["iterations"] = 480
     with project.edit("config/papers/localscgdam.yaml") as paper:
         paper["tables"]["table1"]["methods"] = ["LocalSGDAM", "LocalSGDM", "CoDA"]

@@ -96,7 +96,7 @@ def test_a_table_on_slurm_with_a_cancelled_job(project: Project, built_here: Pro
         if line["key"] == folder.stem
     ]
     assert events == ["begun", "continued", "finished"], "it went on from what it saved when it was cancelled"
-    assert jobs(said) == {"prepare": 1, "partition": 1, "train": 3, "table": 1, "own_table": 1}
+    assert jobs(said) == {"prepare": 1, "partition": 2, "train": 3, "table": 1, "own_table": 1}
     assert results(project) == results(built_here)
 
 
