@@ -28,7 +28,6 @@ UNFINISHED = "interrupted"
 LOGS = Path("logs", "train")
 LINES, WIDTH = 14, 240
 """How much of a log is shown."""
-NOTHING = pd.DataFrame()
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 ENDED = re.compile(r"^\s+seed \d+: (finished|diverged)")
 BROKEN = re.compile(r"error:|Traceback |[\w.]*(Error|Exception|Interrupt)\b|.*\b(Killed|Segmentation fault)")
@@ -109,12 +108,12 @@ def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
     trained, parts = runs_of(cell).records, list[pd.DataFrame]()
     for run in cell.runs:
         ran = run.seed in trained
-        curve = curve_of(cell, run.key) if ran else _with_cycles(cell, shipped.get(run.key, NOTHING))
+        curve = curve_of(cell, run.key) if ran else _with_cycles(cell, shipped.get(run.key, pd.DataFrame()))
         if metric in curve and x in curve:
             status = trained[run.seed].status if ran else curve["status"]
             of_run = {"seed": run.seed, "status": status, "here": ran}
             parts.append(pd.DataFrame({**of_run, "x": curve[x], "value": curve[metric]}))
-    return pd.concat(parts, ignore_index=True) if parts else NOTHING
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def curve_of(cell: Cell, key: str) -> pd.DataFrame:
